@@ -275,7 +275,9 @@ class Workload(Strict):
         "(open loop: 60 s of the rate) unless given.",
     )
     warmup_requests: int | None = Field(
-        default=None, ge=0, description="Uncounted requests before each session's first point; "
+        default=None,
+        ge=0,
+        description="Uncounted requests before each session's first point; "
         "2 x the highest concurrency unless given.",
     )
     repetitions: int = Field(default=1, gt=0, description="Times each point is run in a session.")
