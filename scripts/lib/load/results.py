@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from scripts.lib.base.schema import SCHEMA_VERSION, Strict
+from scripts.lib.engine.startup import Failure
 
 
 class Latency(Strict):
@@ -113,6 +114,12 @@ class LoadResult(Strict):
     )
     warmup: dict[str, object] = Field(default={}, description="Requests, seconds, failures.")
     formulas: dict[str, str] = {}
+    variant: str | None = None
+    workload: str | None = None
+    session: int | None = Field(default=None, description="1-based; a session is a fresh server.")
+    failure: Failure | None = Field(
+        default=None, description="The server did not start, or died; points may be empty."
+    )
 
 
 REQUEST_FIELDS = (
