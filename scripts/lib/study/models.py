@@ -16,7 +16,7 @@ from scripts.lib.base.schema import Name, Strict
 Scalar = bool | int | float | str
 FlagValue = Scalar | list[Scalar] | dict[str, object]
 Flags = dict[str, FlagValue] | list[str]
-"""Engine flags: ``{max-model-len: 4096, enforce-eager: true}`` or ``["--max-model-len", "4096"]``."""
+"""Engine flags: ``{max-model-len: 4096, enforce-eager: true}``, or a list of words."""
 
 Environment = dict[str, str | int | float]
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
@@ -117,6 +117,14 @@ class QuantizeSource(Strict):
     seed: int = 42
 
     model_config = {**Strict.model_config, "populate_by_name": True}
+
+    @model_validator(mode="after")
+    def _calibrated_methods_have_text(self) -> QuantizeSource:
+        if self.method != "rtn" and not self.calibration:
+            raise ValueError(
+                f"method {self.method} learns from text; give calibration: a ShareGPT-format file"
+            )
+        return self
 
 
 class DummySource(Strict):

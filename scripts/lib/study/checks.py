@@ -1,0 +1,193 @@
+"""Checks across the keys of a study file, on its raw content.
+
+They run on the raw mapping, not on the models, so that a wrong name is reported together
+with a wrong type elsewhere: all problems at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from scripts.lib.study.models import Study
+from scripts.lib.study.sentences import suggest
+
+SAMPLE_FLOOR = {"p90": 64, "p95": 130, "p99": 662}
+"""Requests below which a percentile is not reported: 99 % confidence, the early-stopping
+bound of MLPerf endpoints (MEASUREMENT rule 4)."""
+
+
+def find_errors(raw: Mapping[str, Any], project: Path) -> list[str]:
+    """Return a sentence for each contradiction in ``raw``; paths count from ``project``."""
+    return [
+        *_unknown_names(raw),
+        *_quantization_cycles(raw),
+        *_load_points(raw),
+        *_missing_files(raw, project),
+    ]
+
+
+def find_warnings(study: Study) -> list[str]:
+    """Return what is allowed but will weaken the report's answer."""
+    return [*_percentiles_without_samples(study), *_names_alike(study)]
+
+
+def _section(raw: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
+    section = raw.get(key)
+    if not isinstance(section, dict):
+        return {}
+    return {str(name): value for name, value in section.items() if isinstance(value, dict)}
+
+
+def _unknown_names(raw: Mapping[str, Any]) -> Iterator[str]:
+    variants, checkpoints = _section(raw, "variants"), _section(raw, "checkpoints")
+    baseline = raw.get("baseline")
+    if isinstance(baseline, str) and variants and baseline not in variants:
+        fix = suggest(baseline, list(variants), kind="variants")
+        yield f'baseline is "{baseline}", which is no variant of this study; {fix}'
+    for name, variant in variants.items():
+        wanted = variant.get("checkpoint")
+        if isinstance(wanted, str) and wanted not in checkpoints:
+            fix = suggest(wanted, list(checkpoints), kind="checkpoints")
+            yield f'variants.{name}.checkpoint is "{wanted}", which is not defined; {fix}'
+    for name, source in _quantized(checkpoints).items():
+        if source not in checkpoints:
+            fix = suggest(source, list(checkpoints), kind="checkpoints")
+            yield f'checkpoints.{name}.quantize.from is "{source}", which is not defined; {fix}'
+
+
+def _quantized(checkpoints: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Return checkpoint -> the checkpoint it is quantized from."""
+    found = {}
+    for name, checkpoint in checkpoints.items():
+        quantize = checkpoint.get("quantize")
+        if isinstance(quantize, dict) and isinstance(quantize.get("from"), str):
+            found[name] = quantize["from"]
+    return found
+
+
+def _quantization_cycles(raw: Mapping[str, Any]) -> Iterator[str]:
+    source = _quantized(_section(raw, "checkpoints"))
+    for name in source:
+        seen, here = {name}, source.get(name)
+        while here is not None and here not in seen:
+            seen.add(here)
+            here = source.get(here)
+        if here == name:
+            yield (
+                f"checkpoints.{name}.quantize.from leads back to {name} itself; "
+                "quantize from a checkpoint that exists already"
+            )
+
+
+def _load_points(raw: Mapping[str, Any]) -> Iterator[str]:
+    for name, workload in _section(raw, "workloads").items():
+        where = f"workloads.{name}"
+        for key in ("concurrency", "rate"):
+            levels = workload.get(key)
+            if isinstance(levels, list):
+                yield from _duplicates(f"{where}.{key}", levels)
+        yield from _load_shape(where, workload)
+
+
+def _duplicates(where: str, levels: list[Any]) -> Iterator[str]:
+    counts = Counter(level for level in levels if isinstance(level, int | float))
+    for level, count in counts.items():
+        if count > 1:
+            yield (
+                f"{where} holds {level} {count} times; give each load point once and repeat it "
+                "with repetitions"
+            )
+
+
+def _load_shape(where: str, workload: dict[str, Any]) -> Iterator[str]:
+    dataset = workload.get("dataset")
+    is_trace = isinstance(dataset, dict) and bool(dataset.get("trace"))
+    shapes = [key for key in ("concurrency", "rate", "ramp") if workload.get(key)]
+    if is_trace and shapes:
+        yield f"{where} replays a trace, which brings its own times; remove {' and '.join(shapes)}"
+    if not is_trace and not shapes:
+        yield f"{where} has no load points; give concurrency: [1, 8] or rate: [2.5], for instance"
+    if len(shapes) > 1:
+        yield f"{where} has {' and '.join(shapes)}; give one of them, or two workloads"
+    requests, levels = (
+        workload.get("requests_per_point"),
+        workload.get(shapes[0]) if shapes else None,
+    )
+    if isinstance(requests, list) and isinstance(levels, list) and len(requests) != len(levels):
+        yield (
+            f"{where}.requests_per_point has {len(requests)} numbers for {len(levels)} load "
+            "points; give one number, or one per point"
+        )
+    counts = requests if isinstance(requests, list) else [requests]
+    for count in counts:
+        if isinstance(count, int) and count < 1:
+            yield f"{where}.requests_per_point is {count}; send at least 1 request"
+
+
+def _missing_files(raw: Mapping[str, Any], project: Path) -> Iterator[str]:
+    for where, name in _named_files(raw):
+        if not (project / name).is_file():
+            yield f'{where} is "{name}", and there is no such file; give its path from the project'
+    quality = raw.get("quality")
+    patterns = quality.get("probes", []) if isinstance(quality, dict) else []
+    for pattern in patterns if isinstance(patterns, list) else []:
+        if isinstance(pattern, str) and not any(probe_files([pattern], project)):
+            yield f'quality.probes holds "{pattern}", which matches no file'
+
+
+def _named_files(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    engines = {"engine": raw.get("engine"), "maker": raw.get("maker")}
+    for name, variant in _section(raw, "variants").items():
+        engines[f"variants.{name}.engine"] = variant.get("engine")
+    for where, engine in engines.items():
+        if isinstance(engine, dict) and isinstance(engine.get("environment"), str):
+            yield f"{where}.environment", engine["environment"]
+    for name, workload in _section(raw, "workloads").items():
+        dataset = workload.get("dataset")
+        for kind in ("sharegpt", "jsonl", "trace"):
+            if isinstance(dataset, dict) and isinstance(dataset.get(kind), str):
+                yield f"workloads.{name}.dataset.{kind}", dataset[kind]
+    for name, checkpoint in _section(raw, "checkpoints").items():
+        quantize = checkpoint.get("quantize")
+        if isinstance(quantize, dict) and isinstance(quantize.get("calibration"), str):
+            yield f"checkpoints.{name}.quantize.calibration", quantize["calibration"]
+
+
+def probe_files(patterns: list[str], project: Path) -> list[Path]:
+    """Return the files that ``patterns`` match, sorted, each once, relative to ``project``."""
+    found: set[Path] = set()
+    for pattern in patterns:
+        anchor = Path(pattern)
+        if anchor.is_absolute():
+            found.update(path for path in anchor.parent.glob(anchor.name) if path.is_file())
+        else:
+            found.update(p.relative_to(project) for p in project.glob(pattern) if p.is_file())
+    return sorted(found)
+
+
+def _percentiles_without_samples(study: Study) -> Iterator[str]:
+    for name, workload in study.workloads.items():
+        runs = workload.repetitions * workload.sessions
+        counts = [workload.requests_at(index) for index in range(workload.points)]
+        totals = [count * runs for count in counts if count is not None]
+        for limit in study.slo.latency_limits:
+            floor = SAMPLE_FLOOR.get(limit.statistic, 1)
+            short = [total for total in totals if total < floor]
+            if short:
+                yield (
+                    f"slo.{limit.key} needs {floor} requests at a load point, and workloads.{name} "
+                    f"sends {min(short)} at its smallest ({len(short)} of {len(totals)} points are "
+                    "too small): there the report gives the interval and cannot prove a pass; "
+                    "raise requests_per_point or repetitions, or judge another percentile"
+                )
+
+
+def _names_alike(study: Study) -> Iterator[str]:
+    for kind in ("checkpoints", "variants", "workloads"):
+        counts = Counter(name.lower() for name in getattr(study, kind))
+        for name, count in counts.items():
+            if count > 1:
+                yield f'{kind}: {count} names differ from "{name}" only in case'
