@@ -1,0 +1,73 @@
+"""Every threshold of the load measurement, in one table.
+
+A point beyond a limit marked *invalid* says nothing about the server and is kept out of
+every comparison; the others only warn.
+"""
+
+from __future__ import annotations
+
+MAX_CPU_SHARE = 0.85
+"""Invalid above: CPU seconds per wall second of the busiest client process."""
+
+MAX_LOOP_LAG_P99_MS = 25.0
+"""Invalid above: how late the client's event loop ran its timers (99th percentile)."""
+
+MAX_SEND_LAG_P99_MS = 50.0
+"""Invalid above, closed loop: a late send costs throughput, not latency (sent_s is real)."""
+
+MAX_OPEN_LOOP_SEND_LAG_P99_MS = 20.0
+"""Invalid above, open loop without a cap: it is part of every latency from the intended time."""
+
+SERVER_TTFT_SHARE, SERVER_TTFT_MS = 0.25, 50.0
+"""Invalid when client and server mean TTFT differ by more than both of these."""
+
+SERVER_TPOT_SHARE, SERVER_TPOT_MS = 0.10, 1.0
+"""Invalid when client and server mean TPOT differ by more than both of these."""
+
+SERVER_WARN_FRACTION = 0.5
+"""Warn at this fraction of the two limits above."""
+
+FOREIGN_REQUESTS_SHARE = 0.05
+"""Invalid when the server counted this share more requests than we sent it."""
+
+REQUESTS_PER_CONCURRENCY = 10
+"""Warn when a point sends fewer requests than this times its concurrency."""
+
+ACHIEVED_RATE_SHARE = 0.95
+"""Warn when an open-loop point completes less than this share of the offered rate."""
+
+STEADY_SHARE = 0.95
+"""Steady: at least this share of the target concurrency is in flight."""
+
+STEADY_MIN_S, STEADY_MIN_SHARE = 10.0, 0.10
+"""Warn when the steady window is shorter than the larger of these (share: of the run)."""
+
+PERCENTILE_FLOORS = {"p50": 1, "p90": 64, "p95": 130, "p99": 662}
+"""Samples a percentile needs for its limit to be judged with 99 % confidence."""
+
+STREAMS_PER_PROCESS = 640
+"""One client process holds this many streams before a second one is started."""
+
+EVENTS_PER_S_PER_PROCESS = 20_000
+"""Stream events a second that one process may be expected to take in."""
+
+EXPECTED_TOKENS_PER_S_PER_STREAM = 33
+"""Assumed pace of a stream when nothing else is known (30 ms a token)."""
+
+MAX_RAW_BYTES_PER_PROCESS = 48 * 2**20
+"""Above this many unparsed bytes a client process parses finished streams while it waits."""
+
+MAX_WARMUP_SHARE_OF_SAMPLES = 1.0
+"""Warm-up takes prompts from behind the measured ones, if the data set has so many."""
+
+BARRIER_S = 0.05
+"""Seconds between the start signal and the common start of all client processes."""
+
+SETTLE_S = 0.25
+"""Seconds after a point before /metrics is read: the engine books a request after its answer."""
+
+CONNECT_TIMEOUT_S = 20.0
+"""Seconds for a connection to open."""
+
+LOOP_PROBE_S = 0.01
+"""Period of the timer that measures how late the event loop is."""
