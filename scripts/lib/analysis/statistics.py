@@ -1,0 +1,192 @@
+"""Statistics of small samples: intervals, sample floors, comparisons of repeats.
+
+Everything positive (latencies, rates) is compared on the log scale, where a difference is a
+ratio and noise is relative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from scripts.lib.analysis.summary import Value
+
+Floats = NDArray[np.float64]
+
+QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+PERCENTILE_FLOORS = {"p50": 1, "p90": 64, "p95": 130, "p99": 662}
+"""Samples below which a percentile is withheld (early-stopping bound of MLPerf's endpoints,
+99 % confidence)."""
+
+CONFIDENCE = 0.95
+MIN_RUNS_FOR_INTERVAL = 3
+"""Repeats below which no interval over repeats is given: two points show no spread."""
+
+
+def quantile_interval(
+    ordered: Floats, quantile: float, confidence: float = CONFIDENCE
+) -> tuple[float | None, float | None]:
+    """Return the distribution-free confidence interval of a quantile.
+
+    The interval runs between two order statistics whose ranks follow from the binomial
+    distribution (Hahn and Meeker, Statistical Intervals, ch. 5).
+
+    Args:
+        ordered: The sample in ascending order.
+        quantile: Between 0 and 1.
+        confidence: Two-sided coverage, split evenly.
+
+    Returns:
+        Lower and upper end; None where the sample is too small to bound that side.
+    """
+    n = len(ordered)
+    if n == 0:
+        return None, None
+    tail = (1 - confidence) / 2
+    lower = int(stats.binom.ppf(tail, n, quantile))
+    upper = int(stats.binom.ppf(1 - tail, n, quantile)) + 1
+    low = float(ordered[lower - 1]) if lower >= 1 else None
+    high = float(ordered[upper - 1]) if upper <= n else None
+    return low, high
+
+
+def percentile_value(samples: Floats, statistic: str) -> Value:
+    """Return a percentile with its interval, or its interval alone below the sample floor.
+
+    Args:
+        samples: Unordered, in any unit.
+        statistic: One of ``p50``, ``p90``, ``p95``, ``p99``. Interpolation between order
+            statistics is linear, as in vLLM's benchmark.
+    """
+    n = len(samples)
+    if n == 0:
+        return Value(missing="no completed request has this value", n=0)
+    ordered = np.sort(samples)
+    low, high = quantile_interval(ordered, QUANTILES[statistic])
+    floor = PERCENTILE_FLOORS[statistic]
+    if n < floor:
+        return Value(missing=too_few(n, statistic), low=low, high=high, n=n)
+    value = float(np.quantile(ordered, QUANTILES[statistic]))
+    return Value(value=value, low=low, high=high, n=n)
+
+
+def too_few(n: int, statistic: str) -> str:
+    """Say why a percentile is withheld, e.g. ``too few: n=30, p99 needs 662``."""
+    return f"too few: n={n}, {statistic} needs {PERCENTILE_FLOORS[statistic]}"
+
+
+def mean_interval(
+    values: Sequence[float] | Floats, confidence: float = CONFIDENCE
+) -> tuple[float | None, float | None]:
+    """Return the t-interval of the mean over repeats; (None, None) below three of them."""
+    n = len(values)
+    if n < MIN_RUNS_FOR_INTERVAL:
+        return None, None
+    half = half_width(values, confidence)
+    mean = float(np.mean(values))
+    return mean - half, mean + half
+
+
+def half_width(values: Sequence[float] | Floats, confidence: float = CONFIDENCE) -> float:
+    """Return half the t-interval of the mean of at least two repeats."""
+    n = len(values)
+    error = float(np.std(values, ddof=1)) / n**0.5
+    return float(stats.t.ppf((1 + confidence) / 2, n - 1)) * error
+
+
+def mean_value(values: Sequence[float | None], missing: str) -> Value:
+    """Return the mean over repeats with its t-interval.
+
+    A mean is only given when every repeat has the value: a mean over the repeats that
+    happened to have one would be another quantity.
+
+    Args:
+        values: One per repeat.
+        missing: The reason to give when there is none.
+    """
+    known = [value for value in values if value is not None]
+    if not known:
+        return Value(missing=missing, n=0)
+    if len(known) < len(values):
+        return Value(missing=f"{missing} in {len(values) - len(known)} of {len(values)} runs")
+    low, high = mean_interval(known)
+    return Value(value=float(np.mean(known)), low=low, high=high, n=len(known))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The ratio of two sets of repeats. Interval and p are None without enough repeats."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+    p: float | None
+    runs: tuple[int, int]
+
+
+def compare_repeats(
+    variant: Sequence[float] | Floats,
+    baseline: Sequence[float] | Floats,
+    confidence: float = CONFIDENCE,
+) -> Difference:
+    """Compare two sets of positive repeats by Welch's t-test on their logarithms.
+
+    The ratio is that of the geometric means. With fewer than three repeats on either side
+    there is neither interval nor p. Repeats without any spread (all equal on both sides) are
+    treated as a spread of one part in a million, the resolution of the records.
+    """
+    a, b = np.log(np.asarray(variant, float)), np.log(np.asarray(baseline, float))
+    difference = float(a.mean() - b.mean())
+    runs = (len(a), len(b))
+    if min(runs) < MIN_RUNS_FOR_INTERVAL:
+        return Difference(float(np.exp(difference)), None, None, None, runs)
+    parts = [max(float(x.var(ddof=1)), 1e-12) / len(x) for x in (a, b)]
+    error = sum(parts) ** 0.5
+    freedom = sum(parts) ** 2 / sum(part**2 / (n - 1) for part, n in zip(parts, runs, strict=True))
+    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
+    return Difference(
+        ratio=float(np.exp(difference)),
+        low=float(np.exp(difference - half)),
+        high=float(np.exp(difference + half)),
+        p=float(2 * stats.t.sf(abs(difference) / error, freedom)),
+        runs=runs,
+    )
+
+
+def pooled_spread(groups: Sequence[Sequence[float]]) -> tuple[float, int] | None:
+    """Return the relative standard deviation within groups of repeats, and its freedom.
+
+    Args:
+        groups: Each the repeats of one and the same measurement, positive.
+
+    Returns:
+        (spread, degrees of freedom), pooled over the groups; None if no group has two.
+    """
+    squares, freedom = 0.0, 0
+    for group in groups:
+        if len(group) >= 2:
+            logs = np.log(np.asarray(group, float))
+            squares += float(((logs - logs.mean()) ** 2).sum())
+            freedom += len(group) - 1
+    if freedom == 0:
+        return None
+    return float((squares / freedom) ** 0.5), freedom
+
+
+def spread_value(groups: Sequence[Sequence[float]]) -> Value:
+    """Return :func:`pooled_spread` with its chi-square interval; n counts the repeats."""
+    pooled = pooled_spread(groups)
+    if pooled is None:
+        return Value(missing="every point was run once: nothing to compare a run with")
+    spread, freedom = pooled
+    tail = (1 - CONFIDENCE) / 2
+    return Value(
+        value=spread,
+        low=spread * float((freedom / stats.chi2.ppf(1 - tail, freedom)) ** 0.5),
+        high=spread * float((freedom / stats.chi2.ppf(tail, freedom)) ** 0.5),
+        n=sum(len(group) for group in groups if len(group) >= 2),
+    )
