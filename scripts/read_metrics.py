@@ -1,0 +1,31 @@
+"""Print what one scrape of ``/metrics`` says, as JSON (``python -m scripts.read_metrics FILE``)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from scripts.lib.base.files import canonical_json
+from scripts.lib.telemetry.metrics_text import parse_metrics
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the file and print its facts; 2 with one sentence when it cannot be read."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path, metavar="FILE", help="the saved body of GET /metrics")
+    file = parser.parse_args(arguments).file
+    try:
+        scrape = parse_metrics(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        print(f"{file}: not text; give the body of GET /metrics", file=sys.stderr)
+        return 2
+    except (OSError, ValueError) as error:
+        print(f"{file}: {error}", file=sys.stderr)
+        return 2
+    print(canonical_json(scrape), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
