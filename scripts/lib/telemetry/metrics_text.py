@@ -192,7 +192,7 @@ def _refuse_other_text(samples: list[Sample]) -> None:
         if any(sample.name.startswith(prefix) for sample in samples):
             raise ValueError(f"these are the metrics of {server}, not of vLLM")
     if not samples:
-        raise ValueError("no line of this text is a Prometheus sample; give the body of GET /metrics")
+        raise ValueError("no line is a Prometheus sample; give the body of GET /metrics")
 
 
 def _first(series: dict[str, list[Sample]], names: tuple[str, ...]) -> list[Sample]:
@@ -207,9 +207,7 @@ def _total(samples: list[Sample]) -> float | None:
     return sum(sample.value for sample in samples) if samples else None
 
 
-def _histogram(
-    series: dict[str, list[Sample]], names: tuple[str, ...]
-) -> HistogramTotals | None:
+def _histogram(series: dict[str, list[Sample]], names: tuple[str, ...]) -> HistogramTotals | None:
     for name in names:
         count = _total(_first(series, (f"{name}_count",)))
         total = _total(_first(series, (f"{name}_sum",)))

@@ -1,0 +1,28 @@
+"""Print a ``vllm bench serve`` result as JSON (``python -m scripts.read_benchmark FILE``)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from scripts.lib.base.files import canonical_json
+from scripts.lib.load.benchmark_file import read_benchmark
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the file and print its facts; 2 with one sentence when it cannot be read."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path, metavar="FILE", help="the JSON or the printed table")
+    file = parser.parse_args(arguments).file
+    try:
+        result = read_benchmark(file)
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(canonical_json(result), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
