@@ -25,6 +25,7 @@ from scripts.lib.load.results import REQUEST_FIELDS, Client, Latency, LoadResult
 from scripts.lib.plan.models import Estimate, Evidence, ExpectedPath, Plan, Verdict
 from scripts.lib.quality.results import ItemResult, QualityResult
 from scripts.lib.study.models import Study
+from scripts.lib.study.specs import dump
 from scripts.lib.telemetry.host import Cpu, Gpu, Host
 
 REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "reference"
@@ -85,12 +86,13 @@ def simulate_records(
     output_tokens: float = 100,
 ) -> list[Record]:
     """Return a closed loop's records: log-normal TTFT and TPOT around the given means."""
+    lengths = np.random.default_rng(requests)  # the same prompts in every repetition
     free = [start_s] * concurrency
     heapq.heapify(free)
     records = []
     for index in range(requests):
         sent_s = heapq.heappop(free)
-        tokens = max(2, int(rng.gamma(4, output_tokens / 4)))
+        tokens = max(2, int(lengths.gamma(4, output_tokens / 4)))
         ttft_s = ttft_ms / 1000 * rng.lognormal(0, spread)
         decode_s = tpot_ms / 1000 * rng.lognormal(0, spread) * (tokens - 1)
         bad = index < failed
@@ -103,7 +105,7 @@ def simulate_records(
                 sent_s=sent_s,
                 first_token_s=None if bad else sent_s + ttft_s,
                 last_token_s=None if bad else last_s,
-                input_tokens=max(1, int(rng.gamma(2, 60))),
+                input_tokens=max(1, int(lengths.gamma(2, 60))),
                 output_tokens=0 if bad else tokens,
                 ok=not bad,
                 status=500 if bad else 200,
@@ -255,7 +257,7 @@ def write_series(folder: Path, points: Sequence[Point], gpus: int) -> None:
                 "utilization": np.where(running > 0, 95.0, 0.0),
                 "power_w": power,
                 "sm_clock_mhz": 1800.0,
-                "throttle_reasons": "",
+                "throttle_reasons": "0x0",
                 "energy_j": np.cumsum(power * 0.5),
             }
         )
@@ -375,7 +377,7 @@ def write_study(root: Path, recipe: Recipe | None = None) -> Path:
     recipe = recipe or Recipe()
     study = make_study(recipe)
     folder = root / "results" / study.study
-    write_json(folder / "study.json", study)
+    write_json(folder / "study.json", dump(study))
     write_json(folder / "host.json", make_host(recipe.gpus))
     rng = np.random.default_rng(recipe.seed)
     for name in recipe.speeds:

@@ -94,7 +94,7 @@ def mean_interval(
 def half_width(values: Sequence[float] | Floats, confidence: float = CONFIDENCE) -> float:
     """Return half the t-interval of the mean of at least two repeats."""
     n = len(values)
-    error = float(np.std(values, ddof=1)) / n**0.5
+    error = float(np.std(values, ddof=1)) / float(n**0.5)
     return float(stats.t.ppf((1 + confidence) / 2, n - 1)) * error
 
 

@@ -1,0 +1,188 @@
+"""What the time series say about the window of one load point.
+
+A counter's growth over a window is its value at the window's end less that at its start, both
+interpolated between the samples around them. Peaks and means use the samples inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from scripts.lib.analysis.statistics import Floats
+from scripts.lib.analysis.summary import Value
+
+NO_SERIES = "no /metrics time series"
+NO_GPU = "no GPU time series"
+NOT_REPORTED = "this engine or GPU does not report it"
+NO_SAMPLE = "no sample inside the point's window"
+
+POWER_REASONS = 0x4 | 0x80
+THERMAL_REASONS = 0x20 | 0x40
+THROTTLE_REASONS = POWER_REASONS | THERMAL_REASONS | 0x8
+"""Bits of NVML's clocks-event reasons that lower the clock under load (nvml.h: SwPowerCap,
+HwPowerBrakeSlowdown; Sw- and HwThermalSlowdown; HwSlowdown). Idle and user settings do not count.
+"""
+
+ENGINE_KEYS = (
+    "kv_usage_peak",
+    "kv_usage_mean",
+    "running_peak",
+    "waiting_peak",
+    "waiting_mean",
+    "preemptions",
+    "queue_mean_ms",
+    "prefix_hit_share",
+    "speculative_accept_share",
+)
+GPU_KEYS = (
+    "gpu_memory_peak_mib",
+    "gpu_utilisation_mean",
+    "power_mean_w",
+    "energy_j",
+    "sm_clock_mean_mhz",
+    "throttled_share",
+    "thermal_throttled_share",
+    "power_throttled_share",
+)
+COVER_S, COVER_SHARE = 1.5, 0.05
+"""A window may stick out of the samples by the smaller of these (s; share of the window)."""
+
+Values = dict[str, Value]
+
+
+def engine_window(metrics: pd.DataFrame | None, start_s: float, end_s: float) -> Values:
+    """Return peaks and rates of the engine's own metrics between two times.
+
+    Args:
+        metrics: As :func:`records.load_run` gives it; None if there is none.
+        start_s: Start on the session's clock.
+        end_s: End on the session's clock.
+
+    Returns:
+        ``kv_usage_peak`` and ``kv_usage_mean`` (0 to 1), ``running_peak``, ``waiting_peak``,
+        ``waiting_mean``, ``preemptions``, ``queue_mean_ms``, ``prefix_hit_share``,
+        ``speculative_accept_share``; each with a value or the reason why there is none.
+    """
+    if metrics is None or metrics.empty:
+        return dict.fromkeys(ENGINE_KEYS, Value(missing=NO_SERIES))
+    inside = metrics[metrics["t_s"].between(start_s, end_s)]
+
+    def growth(column: str) -> Value:
+        return counter_growth(metrics["t_s"], metrics[column], start_s, end_s)
+
+    return {
+        "kv_usage_peak": _over(inside, "kv_cache_usage", np.nanmax),
+        "kv_usage_mean": _over(inside, "kv_cache_usage", np.nanmean),
+        "running_peak": _over(inside, "running", np.nanmax),
+        "waiting_peak": _over(inside, "waiting", np.nanmax),
+        "waiting_mean": _over(inside, "waiting", np.nanmean),
+        "preemptions": growth("preemptions"),
+        "queue_mean_ms": _share(
+            growth("queue_time_sum_s"), growth("queue_time_count"), 1000, "no request left a queue"
+        ),
+        "prefix_hit_share": _share(
+            growth("prefix_cache_hits"),
+            growth("prefix_cache_queries"),
+            1,
+            "the prefix cache was not asked",
+        ),
+        "speculative_accept_share": _share(
+            growth("spec_decode_accepted"), growth("spec_decode_draft"), 1, "no token was drafted"
+        ),
+    }
+
+
+def gpu_window(gpu: pd.DataFrame | None, start_s: float, end_s: float) -> Values:
+    """Return memory, power, clocks, throttling and energy of all GPUs between two times.
+
+    Returns:
+        ``gpu_memory_peak_mib`` (of the fullest GPU), ``gpu_utilisation_mean`` (0 to 1),
+        ``power_mean_w`` and ``energy_j`` (GPUs added up), ``sm_clock_mean_mhz``, and the share
+        of samples with a lowered clock: ``throttled_share``, ``thermal_throttled_share``,
+        ``power_throttled_share``.
+    """
+    if gpu is None or gpu.empty:
+        return dict.fromkeys(GPU_KEYS, Value(missing=NO_GPU))
+    inside = gpu[gpu["t_s"].between(start_s, end_s)]
+    devices = [table for _, table in gpu.groupby("gpu")]
+    power = [_over(t[t["t_s"].between(start_s, end_s)], "power_w", np.nanmean) for t in devices]
+    energy = [counter_growth(t["t_s"], t["energy_j"], start_s, end_s) for t in devices]
+    utilisation = _over(inside, "utilization", np.nanmean)
+    return {
+        "gpu_memory_peak_mib": _over(inside, "memory_mib", np.nanmax),
+        "gpu_utilisation_mean": _scaled(utilisation, 0.01),
+        "power_mean_w": _sum(power),
+        "energy_j": _sum(energy),
+        "sm_clock_mean_mhz": _over(inside, "sm_clock_mhz", np.nanmean),
+        "throttled_share": _throttled(inside, THROTTLE_REASONS),
+        "thermal_throttled_share": _throttled(inside, THERMAL_REASONS),
+        "power_throttled_share": _throttled(inside, POWER_REASONS),
+    }
+
+
+def counter_growth(times: pd.Series, counter: pd.Series, start_s: float, end_s: float) -> Value:
+    """Return how much a counter grew between two times, or why that cannot be said.
+
+    A counter that fell (a restart, a wrap) makes the window's growth unknown, never a number.
+    """
+    known = counter.notna()
+    t: Floats = times[known].to_numpy(float)
+    c: Floats = counter[known].to_numpy(float)
+    if len(t) == 0:
+        return Value(missing=NOT_REPORTED)
+    slack = min(COVER_S, COVER_SHARE * (end_s - start_s))
+    if t[0] > start_s + slack or t[-1] < end_s - slack:
+        return Value(missing="the samples do not cover the point's window")
+    around = c[max(0, np.searchsorted(t, start_s) - 1) : np.searchsorted(t, end_s) + 1]
+    if (np.diff(around) < 0).any():
+        return Value(missing="the counter was reset inside the point's window")
+    before, after = np.interp([start_s, end_s], t, c)
+    return Value(value=float(after - before))
+
+
+def _over(inside: pd.DataFrame, column: str, reduce: Callable[[Floats], float]) -> Value:
+    if inside.empty:
+        return Value(missing=NO_SAMPLE)
+    values = inside[column].to_numpy(float)
+    if np.isnan(values).all():
+        return Value(missing=NOT_REPORTED)
+    return Value(value=float(reduce(values)))
+
+
+def _share(part: Value, whole: Value, scale: float, when_none: str) -> Value:
+    if part.value is None:
+        return part
+    if whole.value is None:
+        return whole
+    if whole.value <= 0:
+        return Value(missing=when_none)
+    return Value(value=scale * part.value / whole.value)
+
+
+def _sum(values: list[Value]) -> Value:
+    total = 0.0
+    for value in values:
+        if value.value is None:
+            return value
+        total += value.value
+    return Value(value=total)
+
+
+def _scaled(value: Value, factor: float) -> Value:
+    return value if value.value is None else Value(value=value.value * factor)
+
+
+def _throttled(inside: pd.DataFrame, mask: int) -> Value:
+    if inside.empty:
+        return Value(missing=NO_SAMPLE)
+    reasons = inside["throttle_reasons"].dropna()
+    if reasons.empty:
+        return Value(missing=NOT_REPORTED)
+    try:
+        bits = [int(str(reason), 0) for reason in reasons]
+    except ValueError:
+        return Value(missing="the throttle reasons are not a bit mask")
+    return Value(value=sum(bool(b & mask) for b in bits) / len(bits))
