@@ -6,27 +6,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-import pandas as pd
-
 from scripts.lib.analysis.records import Run
 from scripts.lib.analysis.statistics import Floats
 from scripts.lib.analysis.summary import Value
 from scripts.lib.analysis.windows import Values, engine_window, gpu_window
+from scripts.lib.load.requests import Requests
 from scripts.lib.load.results import Point
-from scripts.lib.study.models import Slo, Study
+from scripts.lib.load.slo import PER_REQUEST, Goodput, goodput
+from scripts.lib.study.models import Study
 
 LoadKind = Literal["concurrency", "rate", "ramp", "trace"]
 METRICS = ("ttft", "tpot", "itl", "e2el")
 NO_RECORDS = "no per-request records"
-
-
-@dataclass(frozen=True)
-class Good:
-    """The requests of one point that met every limit of the SLO by themselves."""
-
-    requests: int
-    output_tokens: float
 
 
 @dataclass(frozen=True)
@@ -41,11 +32,16 @@ class Digest:
     point: Point
     samples: dict[str, Floats] | None
     """ttft, tpot, e2el of the completed requests; None: no per-request records."""
-    good: Good | None
+    good: Goodput | None
     series: Values
     oom: int
     warnings: tuple[str, ...]
     source: str
+
+    @property
+    def judgeable(self) -> bool:
+        """Whether the SLO may be judged: valid, or wrong in nothing but failed requests."""
+        return self.point.valid or (self.point.failed > 0 and len(self.point.invalid_reasons) == 1)
 
     @property
     def key(self) -> tuple[str, str, LoadKind, float]:
@@ -67,7 +63,10 @@ def digest_run(study: Study, run: Run) -> list[Digest]:
         kind, level = _load_of(study, run.workload, point)
         requests = None
         if run.requests is not None:
-            requests = grouped.get(index, run.requests.iloc[:0])
+            columns = grouped.get(index, run.requests.iloc[:0])
+            requests = Requests.from_columns(
+                {name: columns[name] for name in columns}, open_loop=kind != "concurrency"
+            )
         died_here = run.failure is not None and index == len(run.load.points) - 1
         digests.append(
             Digest(
@@ -77,8 +76,8 @@ def digest_run(study: Study, run: Run) -> list[Digest]:
                 kind=kind,
                 level=level,
                 point=point,
-                samples=None if requests is None else latencies(requests, kind),
-                good=None if requests is None else good_requests(requests, study.slo, kind),
+                samples=None if requests is None else latencies(requests),
+                good=None if requests is None else goodput(requests, study.slo, point.duration_s),
                 series=_series(run, point),
                 oom=count_oom(point) + (died_here and _is_oom(run.failure.kind)),  # type: ignore[union-attr]
                 warnings=_disagreements(point, requests),
@@ -101,73 +100,9 @@ def _load_of(study: Study, workload: str, point: Point) -> tuple[LoadKind, float
     return "trace", 0.0
 
 
-def latencies(requests: pd.DataFrame, kind: LoadKind) -> dict[str, Floats]:
-    """Return TTFT, TPOT and E2EL in ms of the completed requests of one point.
-
-    In open loop they count from the intended time, so that waiting inside the client is part
-    of them. TPOT = (E2EL - TTFT) / (output tokens - 1), for answers of two tokens or more.
-    """
-    done = requests[requests["ok"]]
-    begin = _begin(done, kind)
-    first, last = done["first_token_s"].to_numpy(float), done["last_token_s"].to_numpy(float)
-    tokens = done["output_tokens"].to_numpy(float)
-    several = tokens > 1
-    return {
-        "ttft": 1000 * (first - begin),
-        "tpot": 1000 * (last - first)[several] / (tokens[several] - 1),
-        "e2el": 1000 * (last - begin),
-    }
-
-
-def _begin(requests: pd.DataFrame, kind: LoadKind) -> Floats:
-    sent: Floats = requests["sent_s"].to_numpy(float)
-    if kind == "concurrency":
-        return sent
-    intended: Floats = requests["intended_s"].to_numpy(float)
-    return np.where(np.isnan(intended), sent, intended)
-
-
-def request_limits(slo: Slo) -> dict[str, float]:
-    """Return the limit in ms that one request must keep for each latency the SLO names.
-
-    An SLO bounds a statistic; a single request is good if it keeps the loosest percentile
-    limit of that latency (with p50 and p99 limits, the one of p99). A limit on the mean counts
-    only where no percentile is limited.
-    """
-    limits: dict[str, float] = {}
-    for metric in METRICS:
-        own = [limit for limit in slo.latency_limits if limit.metric == metric]
-        tails = [limit.limit_ms for limit in own if limit.statistic != "mean"]
-        if own:
-            limits[metric] = max(tails or [limit.limit_ms for limit in own])
-    return limits
-
-
-def good_requests(requests: pd.DataFrame, slo: Slo, kind: LoadKind) -> Good | None:
-    """Count the requests that completed and kept every limit; None: the SLO limits no latency.
-
-    A request with one output token has no TPOT and cannot miss a limit on it.
-    """
-    limits = request_limits(slo)
-    if not limits:
-        return None
-    done = requests[requests["ok"]]
-    begin = _begin(done, kind)
-    first, last = done["first_token_s"].to_numpy(float), done["last_token_s"].to_numpy(float)
-    decode = last - first
-    steps = np.maximum(done["output_tokens"].to_numpy(float) - 1, 1)
-    gaps = np.maximum(done["chunks"].to_numpy(float) - 1, 1)
-    values = {
-        "ttft": first - begin,
-        "tpot": decode / steps,
-        "itl": decode / gaps,
-        "e2el": last - begin,
-    }
-    good = np.ones(len(done), dtype=bool)
-    for metric, limit_ms in limits.items():
-        good &= 1000 * values[metric] <= limit_ms
-    tokens = done["output_tokens"].to_numpy(float)
-    return Good(requests=int(good.sum()), output_tokens=float(tokens[good].sum()))
+def latencies(requests: Requests) -> dict[str, Floats]:
+    """Return TTFT, TPOT and E2EL in ms of the completed requests that have them."""
+    return {metric: requests.latency(metric) for metric in PER_REQUEST}
 
 
 def count_oom(point: Point) -> int:
@@ -197,15 +132,14 @@ def _series(run: Run, point: Point) -> Values:
     return values
 
 
-def _disagreements(point: Point, requests: pd.DataFrame | None) -> tuple[str, ...]:
+def _disagreements(point: Point, requests: Requests | None) -> tuple[str, ...]:
     """Say where load.json and the raw records behind it do not agree."""
     if requests is None:
         return ()
-    done = requests[requests["ok"]]
     pairs = {
         "requests sent": (point.sent, len(requests)),
-        "requests completed": (point.completed, len(done)),
-        "output tokens": (point.output_tokens, int(done["output_tokens"].sum())),
+        "requests completed": (point.completed, int(requests.ok.sum())),
+        "output tokens": (point.output_tokens, int(requests.output_tokens[requests.ok].sum())),
     }
     return tuple(
         f"load.json counts {said:,} {what}, its records {found:,}"

@@ -15,27 +15,27 @@ def judge_point(
     metrics: Mapping[str, Value],
     estimate: Estimate,
     *,
-    valid: bool,
+    judgeable: bool,
 ) -> tuple[bool | None, list[str], list[str]]:
     """Return whether a point keeps the SLO, the limits it missed, and what could not be judged.
 
     A limit is judged by the sample's own statistic even where the table withholds it for want
-    of samples; the point then carries a warning. An invalid point cannot pass, and it fails
-    only by what its own failures prove (success rate, out of memory): latencies taken by a
-    client that was itself too slow say nothing about the server.
+    of samples; the point then carries a warning. A point that is not judgeable cannot pass, and
+    it fails only by what its own failures prove (success rate, out of memory): latencies taken
+    by a client that was itself too slow say nothing about the server.
 
     Args:
         slo: The limits.
         metrics: The point's row, for what is not a latency.
         estimate: Key such as ``ttft_p95_ms`` -> the sample's statistic; None: not measured.
-        valid: Whether the measurement itself is sound.
+        judgeable: Whether the measurement is sound, apart from requests that failed.
 
     Returns:
         (True, False or None; a sentence per missed limit; a sentence per limit not judged).
     """
     missed: list[str] = []
     unjudged: list[str] = []
-    for key, limit, value, unit, at_least in _limits(slo, metrics, estimate, valid):
+    for key, limit, value, unit, at_least in _limits(slo, metrics, estimate, judgeable):
         if value is None:
             unjudged.append(f"{key}: not measured, so its limit was not judged")
         elif (value < limit) if at_least else (value > limit):
@@ -43,13 +43,13 @@ def judge_point(
             missed.append(f"{key}: {_number(value)}{unit} is {word} the limit {limit:g}{unit}")
     if missed:
         return False, missed, unjudged
-    if not valid or unjudged:
+    if not judgeable or unjudged:
         return None, missed, unjudged
     return True, missed, unjudged
 
 
 def _limits(
-    slo: Slo, metrics: Mapping[str, Value], estimate: Estimate, valid: bool
+    slo: Slo, metrics: Mapping[str, Value], estimate: Estimate, judgeable: bool
 ) -> list[tuple[str, float, float | None, str, bool]]:
     def known(key: str) -> float | None:
         return metrics[key].value if key in metrics else None
@@ -59,7 +59,7 @@ def _limits(
         limits.append(("success_rate", slo.success_rate, known("success_rate"), "", True))
     if slo.oom is not None:
         limits.append(("oom", slo.oom, known("oom"), "", False))
-    if not valid:
+    if not judgeable:
         return limits
     for latency in slo.latency_limits:
         limits.append((latency.key, latency.limit_ms, estimate(latency.key), " ms", False))

@@ -9,7 +9,6 @@ import numpy as np
 from scripts.lib.analysis.digest import METRICS, Digest
 from scripts.lib.analysis.statistics import (
     MIN_RUNS_FOR_INTERVAL,
-    PERCENTILE_FLOORS,
     QUANTILES,
     Floats,
     half_width,
@@ -18,6 +17,7 @@ from scripts.lib.analysis.statistics import (
     too_few,
 )
 from scripts.lib.analysis.summary import Value
+from scripts.lib.load.limits import PERCENTILE_FLOORS
 from scripts.lib.load.results import Latency
 from scripts.lib.study.models import Study
 

@@ -15,8 +15,9 @@ from scripts.lib.analysis.latency import (
     sample_warnings,
 )
 from scripts.lib.analysis.records import Run
-from scripts.lib.analysis.statistics import PERCENTILE_FLOORS, QUANTILES, mean_value, too_few
+from scripts.lib.analysis.statistics import QUANTILES, mean_value, too_few
 from scripts.lib.analysis.summary import PointRow, Value
+from scripts.lib.load.limits import PERCENTILE_FLOORS
 from scripts.lib.load.results import SteadyWindow
 from scripts.lib.study.models import Study
 
@@ -73,7 +74,10 @@ def _row(study: Study, repeats: Sequence[Digest], stamp: str) -> PointRow:
     invalid = _gather(repeats, lambda d: d.point.invalid_reasons)
     valid = all(d.point.valid for d in repeats)
     passed, missed, unjudged = judge_point(
-        study.slo, metrics, lambda key: sample_statistic(repeats, key), valid=valid
+        study.slo,
+        metrics,
+        lambda key: sample_statistic(repeats, key),
+        judgeable=all(d.judgeable for d in repeats),
     )
     metrics["throughput_within_slo_tok_s"] = _within_slo(passed, metrics)
     return PointRow(
@@ -167,12 +171,10 @@ def _goodput_metrics(repeats: Sequence[Digest]) -> Metrics:
         return dict.fromkeys(names, Value(missing=NO_SLO_LATENCY))
     pairs = [(d.good, d.point) for d in repeats if d.good is not None]
     return {
-        "goodput_req_s": mean_value(
-            [_ratio(g.requests, p.duration_s) for g, p in pairs], "no time"
-        ),
-        "goodput_share": mean_value([_ratio(g.requests, p.sent) for g, p in pairs], "none sent"),
+        "goodput_req_s": mean_value([g.requests_per_s for g, _ in pairs], "no time passed"),
+        "goodput_share": mean_value([g.share for g, _ in pairs], "no request was sent"),
         "good_output_tok_s": mean_value(
-            [_ratio(g.output_tokens, p.duration_s) for g, p in pairs], "no time"
+            [_ratio(g.good_output_tokens, p.duration_s) for g, p in pairs], "no time passed"
         ),
     }
 
@@ -202,7 +204,7 @@ def _money_metrics(study: Study, repeats: Sequence[Digest], metrics: Metrics) ->
         joules_per(d.series["energy_j"], d.point.output_tokens, "output tokens") for d in repeats
     ]
     per_good = [
-        joules_per(d.series["energy_j"], d.good.requests if d.good else None, "good requests")
+        joules_per(d.series["energy_j"], d.good.good if d.good else None, "good requests")
         for d in repeats
     ]
     return {

@@ -14,14 +14,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from scripts.lib.analysis.summary import Value
+from scripts.lib.load.limits import PERCENTILE_FLOORS
 
 Floats = NDArray[np.float64]
 
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
-PERCENTILE_FLOORS = {"p50": 1, "p90": 64, "p95": 130, "p99": 662}
-"""Samples below which a percentile is withheld (early-stopping bound of MLPerf's endpoints,
-99 % confidence)."""
-
 CONFIDENCE = 0.95
 MIN_RUNS_FOR_INTERVAL = 3
 """Repeats below which no interval over repeats is given: two points show no spread."""

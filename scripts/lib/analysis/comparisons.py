@@ -1,0 +1,238 @@
+"""Is a variant really faster or slower than the baseline, or is it noise?
+
+The unit of a sample is a repeat (one run of a point), never a request. A difference is called
+one only when it is significant after correction for all comparisons of the study *and* larger
+than what starting the same server again can do; a tie is only called when the whole interval
+lies inside that band. Everything else is undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from statsmodels.stats.multitest import multipletests
+
+from scripts.lib.analysis.digest import Digest
+from scripts.lib.analysis.latency import run_statistic
+from scripts.lib.analysis.points import group_digests
+from scripts.lib.analysis.statistics import (
+    MIN_RUNS_FOR_INTERVAL,
+    Difference,
+    compare_repeats,
+    spread_value,
+)
+from scripts.lib.analysis.summary import Comparison, Value
+from scripts.lib.study.models import Study
+
+Outcome = Literal["better", "worse", "tie", "undecided"]
+
+ALPHA = 0.05
+FEW_SESSIONS_BAND = 0.05
+"""Relative difference that two starts of one and the same server may show. With fewer than
+three sessions a side, the spread between servers cannot be seen in the repeats, so differences
+inside this band are never called (equal servers have been seen 1.7 % apart in throughput on an
+H200, and 6.9 % in public reports)."""
+MANY_SESSIONS_BAND = 0.02
+"""With three sessions or more a side, the spread between servers is part of the test; this much
+is too small to matter."""
+SINGLE_RUN_BAND = 0.07
+"""Single runs closer than this are not told apart: the largest spread publicly seen between
+identical vLLM runs."""
+
+THROUGHPUTS = ("output_throughput_tok_s", "total_throughput_tok_s")
+LATENCIES = ("tpot_mean_ms", "ttft_mean_ms")
+
+
+def is_higher_better(metric: str) -> bool:
+    """Return whether more of a metric is better (throughput) or worse (latency, cost)."""
+    return not metric.endswith("_ms") and not metric.startswith(("usd_", "joules_"))
+
+
+def compared_metrics(digests: Sequence[Digest]) -> list[str]:
+    """Return the metrics worth a test: one throughput, mean TPOT and mean TTFT.
+
+    Few on purpose: every further comparison makes each one harder to decide. Output throughput
+    is preferred; results that hold only the total are compared by that.
+    """
+    throughput = next(
+        (m for m in THROUGHPUTS if any(run_value(d, m) is not None for d in digests)), None
+    )
+    return [*([throughput] if throughput else []), *LATENCIES]
+
+
+def run_value(digest: Digest, metric: str) -> float | None:
+    """Return one run's value of a throughput or of a latency's statistic (``ttft_p95_ms``)."""
+    if metric in THROUGHPUTS or metric == "request_throughput":
+        value: float | None = getattr(digest.point, metric)
+        return value
+    name, statistic, _ = metric.split("_")
+    return run_statistic(digest, name, statistic)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The repeats of one variant at one point: valid ones only."""
+
+    values: list[float]
+    sessions: int
+    runs: int
+    why_none: str | None = None
+
+
+def samples_of(repeats: Sequence[Digest] | None, metric: str) -> Samples:
+    """Return the values to compare: session means with three sessions, else single runs.
+
+    Repetitions inside one session share a server; where there are enough servers, they are the
+    sample.
+    """
+    if not repeats:
+        return Samples([], 0, 0, "was not measured here")
+    invalid = sum(not d.point.valid for d in repeats)
+    if invalid:
+        return Samples([], 0, 0, f"has {invalid} invalid of {len(repeats)} runs here")
+    by_session: dict[int, list[float]] = {}
+    for digest in repeats:
+        value = run_value(digest, metric)
+        if value is None or value <= 0:
+            return Samples([], 0, 0, f"has no {metric} here")
+        by_session.setdefault(digest.session, []).append(value)
+    runs = len(repeats)
+    if len(by_session) >= MIN_RUNS_FOR_INTERVAL:
+        means = [float(np.exp(np.mean(np.log(values)))) for values in by_session.values()]
+        return Samples(means, len(by_session), runs)
+    return Samples([v for values in by_session.values() for v in values], len(by_session), runs)
+
+
+def band_of(a: Samples, b: Samples) -> float:
+    """Return the relative difference below which nothing is called between two samples."""
+    if min(a.sessions, b.sessions) >= MIN_RUNS_FOR_INTERVAL:
+        return MANY_SESSIONS_BAND
+    if min(len(a.values), len(b.values)) >= MIN_RUNS_FOR_INTERVAL:
+        return FEW_SESSIONS_BAND
+    return SINGLE_RUN_BAND
+
+
+@dataclass(frozen=True)
+class _Test:
+    workload: str
+    level: float
+    metric: str
+    variant: str
+    difference: Difference
+    band: float
+    sessions: int
+
+
+def compare(study: Study, digests: Sequence[Digest]) -> list[Comparison]:
+    """Compare every variant with the baseline at every load point.
+
+    Welch's t-test on the logarithms of the repeats; p-values are corrected by Holm's method
+    over all comparisons of the study. Points where one side was not measured, or is invalid,
+    are left out.
+    """
+    tests = _tests(study, digests)
+    p_values = [t.difference.p for t in tests if t.difference.p is not None]
+    adjusted = iter(multipletests(p_values, ALPHA, method="holm")[1] if p_values else [])
+    return [
+        _comparison(t, None if t.difference.p is None else float(next(adjusted))) for t in tests
+    ]
+
+
+def _tests(study: Study, digests: Sequence[Digest]) -> list[_Test]:
+    groups = group_digests(digests)
+    metrics = compared_metrics(digests)
+    tests = []
+    for key in sorted(groups, key=lambda k: (k[1], k[3], k[0])):
+        variant, workload, kind, level = key
+        if variant == study.baseline:
+            continue
+        for metric in metrics:
+            a = samples_of(groups[key], metric)
+            b = samples_of(groups.get((study.baseline, workload, kind, level)), metric)
+            if a.values and b.values:
+                tests.append(
+                    _Test(
+                        workload=workload,
+                        level=level,
+                        metric=metric,
+                        variant=variant,
+                        difference=compare_repeats(a.values, b.values),
+                        band=band_of(a, b),
+                        sessions=min(a.sessions, b.sessions),
+                    )
+                )
+    return tests
+
+
+def _comparison(test: _Test, p_adjusted: float | None) -> Comparison:
+    outcome, why = judge(test.difference, p_adjusted, test.band, test.metric)
+    if test.sessions < MIN_RUNS_FOR_INTERVAL and outcome in ("better", "worse"):
+        why += f"; {test.sessions} server start a side" if test.sessions == 1 else ""
+    return Comparison(
+        workload=test.workload,
+        level=test.level,
+        metric=test.metric,
+        variant=test.variant,
+        ratio=test.difference.ratio,
+        low=test.difference.low,
+        high=test.difference.high,
+        p_adjusted=p_adjusted,
+        outcome=outcome,
+        why=why,
+    )
+
+
+def judge(
+    difference: Difference, p_adjusted: float | None, band: float, metric: str
+) -> tuple[Outcome, str]:
+    """Return what a difference amounts to, and why."""
+    if p_adjusted is None or difference.low is None or difference.high is None:
+        return "undecided", (
+            f"{min(difference.runs)} run a side shows no spread; "
+            f"{MIN_RUNS_FOR_INTERVAL} repeats are needed to tell a difference from noise"
+        ).replace("2 run a side shows", "2 runs a side show")
+    limits = (1 / (1 + band), 1 + band)
+    ratio = difference.ratio
+    significant = p_adjusted < ALPHA
+    if significant and not limits[0] <= ratio <= limits[1]:
+        better = (ratio > 1) == is_higher_better(metric)
+        return "better" if better else "worse", (
+            f"ratio {ratio:.3f} [{difference.low:.3f}, {difference.high:.3f}], "
+            f"p = {p_adjusted:.2g} after Holm's correction, beyond the {band:.0%} band"
+        )
+    if limits[0] <= difference.low and difference.high <= limits[1]:
+        return "tie", (
+            f"the interval [{difference.low:.3f}, {difference.high:.3f}] lies inside the "
+            f"{band:.0%} that equal servers may differ by"
+        )
+    reason = (
+        f"ratio {ratio:.3f} is inside the {band:.0%} that equal servers may differ by"
+        if significant
+        else f"p = {p_adjusted:.2g} after Holm's correction"
+    )
+    return "undecided", (
+        f"{reason}; the interval [{difference.low:.3f}, {difference.high:.3f}] allows more: "
+        "more repetitions or sessions would tell"
+    )
+
+
+def noise_floor(study: Study, digests: Sequence[Digest]) -> dict[str, Value]:
+    """Return how far the baseline differs from itself: relative spread of repeats, per metric.
+
+    The spread (standard deviation of the logarithms) is pooled over the load points. Where
+    there are several sessions it is that between single runs of all of them.
+    """
+    groups = [
+        repeats
+        for key, repeats in group_digests(digests).items()
+        if key[0] == study.baseline and all(d.point.valid for d in repeats)
+    ]
+    return {metric: spread_value(_values(groups, metric)) for metric in compared_metrics(digests)}
+
+
+def _values(groups: Sequence[Sequence[Digest]], metric: str) -> list[list[float]]:
+    values = [[run_value(d, metric) for d in group] for group in groups]
+    return [[v for v in group if v is not None and v > 0] for group in values]
