@@ -1,0 +1,32 @@
+"""Quality probes: what each variant answers."""
+
+
+rule probe_quality:
+    """Serve one variant and ask it the probes."""
+    input:
+        code=PROBE_CODE,
+        variant="results/{study}/specs/variants/{variant}.json",
+        probes="results/{study}/specs/probes/quality.json",
+        probe_files=files_of_probes,
+        engine_spec=engine_spec_of_variant,
+        engine=engine_of_variant,
+        manifest=checkpoint_of_variant,
+        preflight=ancient("results/{study}/preflight.json"),
+    output:
+        "results/{study}/quality/{variant}/quality.json",
+    log:
+        "logs/{study}/probe_quality/{variant}.log",
+    resources:
+        measurement=1,
+        gpu=gpus_of_variant,
+    shell:
+        """
+        python -m scripts.probe_quality \
+            --variant {input.variant:q} \
+            --engine-spec {input.engine_spec:q} \
+            --engine {input.engine:q} \
+            --checkpoint {input.manifest:q} \
+            --probes {input.probes:q} \
+            --output {output:q} \
+            --log {log:q}
+        """

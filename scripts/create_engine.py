@@ -1,0 +1,34 @@
+"""Install a locked environment: the serving engine's, or the checkpoint maker's."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from scripts.lib.base.console import Console, run_job
+from scripts.lib.base.files import sha256_of, write_json
+from scripts.lib.engine.environment import create_environment
+
+
+def main() -> int:
+    """Parse the command line, install, and write what was installed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lock", type=Path, required=True, help="requirements with hashes")
+    parser.add_argument("--folder", type=Path, required=True, help="the virtual environment")
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--log", type=Path)
+    arguments = parser.parse_args()
+    console = Console(f"environment {arguments.lock.stem}", arguments.log)
+
+    def job() -> None:
+        create_environment(arguments.lock, arguments.folder, say=console.say)
+        written = {"lock": str(arguments.lock), "lock_sha256": sha256_of(arguments.lock)}
+        write_json(arguments.output, written)
+        console.say("ready")
+
+    return run_job(console, job)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

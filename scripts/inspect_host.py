@@ -1,0 +1,33 @@
+"""Note what machine this is: GPUs, driver, compute capability, processor, memory."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from scripts.lib.base.console import Console, run_job
+from scripts.lib.base.files import write_json
+from scripts.lib.telemetry.host_reader import inspect_host
+
+
+def main() -> int:
+    """Parse the command line, inspect, and write ``host.json``."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--log", type=Path)
+    arguments = parser.parse_args()
+    console = Console("host", arguments.log)
+
+    def job() -> None:
+        host = inspect_host()
+        write_json(arguments.output, host)
+        gpus = ", ".join(f"{gpu.name} ({gpu.compute_capability})" for gpu in host.gpus)
+        cores = f"{host.cpu.usable_cores} cores, {host.memory_gib} GiB"
+        console.say(f"{gpus or 'no GPU'}; {host.cpu.model}, {cores}")
+
+    return run_job(console, job)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""One load measurement: one variant, one workload, one fresh server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from scripts.lib.base.console import Console
+from scripts.lib.base.files import write_json
+from scripts.lib.engine.startup import Failure, Startup
+from scripts.lib.jobs.progress import JobProgress
+from scripts.lib.jobs.serving import ServedVariant, Serving, StartFailed, death_of, serve
+from scripts.lib.load.results import LoadResult
+from scripts.lib.load.session import LoadSession
+from scripts.lib.study.specs import WorkloadSpec
+from scripts.lib.telemetry.sampler import Sampler, scrape_metrics
+
+AfterStart = Callable[[Startup], Failure | None]
+
+
+def measure_load(
+    served: ServedVariant,
+    spec: WorkloadSpec,
+    *,
+    session: int,
+    console: Console,
+    after_start: AfterStart,
+) -> LoadResult:
+    """Serve the variant, run the workload against it and write ``load.json``.
+
+    A server that does not start, or a path that ``after_start`` refuses, is a result too:
+    ``failure`` says why, and there are no points.
+
+    Raises:
+        JobError: if the run was interrupted from outside and should be repeated.
+    """
+    origin = time.monotonic()
+    origin_unix_s = time.time()
+    loading = LoadSession(
+        spec.workload,
+        model=served.engine.served_model_name or served.name,
+        tokenizer=served.model_folder,
+        project=served.project,
+        output=served.folder,
+        slo=spec.slo,
+        slo_search=spec.slo_search,
+        progress=JobProgress(console),
+        origin=origin,
+    )
+    try:
+        with serve(served, console, while_loading=lambda _: loading.prepare()) as serving:
+            refused = after_start(serving.startup)
+            if refused is not None:
+                console.say(f"not measured: {refused.hint}")
+                result = _failed(served, refused, origin_unix_s)
+            else:
+                result = _run(serving, served, loading, origin)
+    except StartFailed as error:
+        console.say(f"the server did not start: {error}")
+        result = _failed(served, error.failure, origin_unix_s)
+    finally:
+        loading.close()
+    result = result.model_copy(
+        update={"variant": served.name, "workload": spec.name, "session": session}
+    )
+    write_json(served.folder / "load.json", result)
+    return result
+
+
+def _run(
+    serving: Serving, served: ServedVariant, loading: LoadSession, origin: float
+) -> LoadResult:
+    with Sampler(serving.url, served.folder, origin=origin, gpus=serving.gpus):
+        result = loading.run(serving.url, scrape=lambda: scrape_metrics(serving.url))
+    if not serving.alive:
+        return result.model_copy(update={"failure": death_of(serving, served)})
+    kind = "attached" if serving.server is None else "started"
+    return result.model_copy(update={"url_kind": kind})
+
+
+def _failed(served: ServedVariant, failure: Failure, origin_unix_s: float) -> LoadResult:
+    return LoadResult(points=[], model=served.name, origin_unix_s=origin_unix_s, failure=failure)
+
+
+def clear_folder(folder: Path) -> None:
+    """Remove the records of a former, perhaps interrupted, run."""
+    for name in (
+        "load.json",
+        "requests.jsonl.gz",
+        "itl.npz",
+        "metrics.csv.gz",
+        "gpu.csv.gz",
+        "startup.json",
+        "server.log",
+    ):
+        (folder / name).unlink(missing_ok=True)

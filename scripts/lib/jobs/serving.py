@@ -1,0 +1,290 @@
+"""Serves one variant for the length of a job: start, wait, tell, stop."""
+
+from __future__ import annotations
+
+import datetime
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from scripts.lib.base.console import Console, JobError
+from scripts.lib.base.files import read_json, write_json
+from scripts.lib.checkpoints.manifest import Manifest
+from scripts.lib.engine.environment import EngineInfo
+from scripts.lib.engine.flags import server_command, server_environment, set_variables
+from scripts.lib.engine.gpus import reserve_gpus
+from scripts.lib.engine.log_reader import read_log
+from scripts.lib.engine.server import Server, ServerFailed
+from scripts.lib.engine.startup import Failure, LogFacts, Startup
+from scripts.lib.study.models import Engine, Variant
+from scripts.lib.study.specs import EngineSpec, VariantSpec
+
+KILLED = 128 + signal.SIGKILL
+SAY_EVERY_S = 15.0
+
+
+@dataclass(frozen=True)
+class ServedVariant:
+    """What a job needs to serve one variant, and where its records go."""
+
+    name: str
+    variant: Variant
+    engine: Engine
+    info: EngineInfo
+    manifest: Manifest
+    folder: Path
+    project: Path
+
+    @classmethod
+    def read(
+        cls, *, variant: Path, engine: Path, info: Path, manifest: Path, folder: Path
+    ) -> ServedVariant:
+        """Read the spec files of a job; the working directory is the project's root."""
+        spec = VariantSpec.model_validate(read_json(variant))
+        return cls(
+            name=spec.name,
+            variant=spec.variant,
+            engine=EngineSpec.model_validate(read_json(engine)).engine,
+            info=EngineInfo.model_validate(read_json(info)),
+            manifest=Manifest.model_validate(read_json(manifest)),
+            folder=folder,
+            project=Path.cwd(),
+        )
+
+    @property
+    def model_folder(self) -> Path:
+        """Where the checkpoint lies.
+
+        Raises:
+            JobError: if it is not there any more.
+        """
+        folder = self.project / self.manifest.folder
+        if not folder.is_dir():
+            raise JobError(
+                f"the checkpoint {self.manifest.name} is not at {self.manifest.folder} any more; "
+                f"delete results/*/checkpoints/{self.manifest.name}.json to have it made again"
+            )
+        return folder
+
+
+@dataclass
+class Serving:
+    """A server that is ready."""
+
+    url: str
+    model: str
+    startup: Startup
+    gpus: list[int]
+    server: Server | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs; a server that we did not start counts as running."""
+        return self.server is None or self.server.alive
+
+
+class StartFailed(Exception):
+    """A server that did not start, with its cause; a row of the report, not an error."""
+
+    def __init__(self, startup: Startup, failure: Failure) -> None:
+        self.startup = startup
+        self.failure = failure
+        super().__init__(f"{failure.kind}: {failure.line.strip()} ({failure.hint})")
+
+
+@contextmanager
+def serve(
+    served: ServedVariant,
+    console: Console,
+    *,
+    while_loading: Callable[[str], None] = lambda _: None,
+) -> Iterator[Serving]:
+    """Have ``served`` answer at a URL while the context lasts.
+
+    Args:
+        served: The variant, and the folder for ``server.log`` and ``startup.json``.
+        console: Told each state.
+        while_loading: Called with the URL once the server's process runs.
+
+    Raises:
+        StartFailed: it did not become ready, with the cause from its log.
+        JobError: it was killed from outside, or cannot be started at all.
+    """
+    if served.engine.address:
+        while_loading(served.engine.address.rstrip("/"))
+        yield _attach(served)
+        return
+    with reserve_gpus(served.variant.gpus, console.say) as gpus:
+        port = _free_port()
+        url = f"http://127.0.0.1:{port}"
+        command = server_command(
+            served.engine,
+            served.info,
+            served.variant,
+            model=served.model_folder,
+            served_name=served.name,
+            port=port,
+        )
+        server = Server(
+            command,
+            environment=server_environment(served.engine, served.variant, gpus=gpus),
+            log=served.folder / "server.log",
+            url=url,
+        )
+        started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        with server:
+            console.say("starting the server")
+            while_loading(url)
+            startup = _wait(server, served, console, started_at, gpus)
+            try:
+                yield Serving(url, served.name, startup, gpus, server)
+            finally:
+                console.say("stopping the server")
+                died = not server.alive
+                status = server.stop()
+                final = startup.model_copy(update={"exit_code": status if died else 0})
+                write_json(served.folder / "startup.json", final)
+
+
+def death_of(serving: Serving, served: ServedVariant) -> Failure:
+    """Say why a server that was ready has died.
+
+    Raises:
+        JobError: it was killed from outside (SIGKILL, no cause in its log): measure again.
+    """
+    if serving.server is None:
+        raise JobError(f"the server at {serving.url} does not answer any more")
+    status = serving.server.stop()
+    failure = read_log(served.folder / "server.log").failure
+    if failure is not None:
+        return failure
+    if status == KILLED:
+        raise JobError(_killed_sentence())
+    return Failure(
+        kind="engine-dead-after-start",
+        line=_last_line(served.folder / "server.log"),
+        hint=f"the server ended with status {status} during the run; its log says no cause",
+    )
+
+
+def _wait(
+    server: Server, served: ServedVariant, console: Console, started_at: str, gpus: list[int]
+) -> Startup:
+    """Wait for readiness and write ``startup.json``."""
+    last = time.monotonic()
+
+    def on_wait(elapsed_s: float) -> None:
+        nonlocal last
+        if time.monotonic() - last > SAY_EVERY_S:
+            last = time.monotonic()
+            console.say(f"loading for {elapsed_s:.0f} s: {_last_line(server.log)}")
+
+    error: ServerFailed | None = None
+    ready_s: float | None = None
+    try:
+        ready_s = server.wait_ready(
+            startup_timeout_s=served.engine.startup_timeout_s,
+            silence_timeout_s=served.engine.silence_timeout_s,
+            on_wait=on_wait,
+        )
+        console.say(f"ready after {ready_s:.0f} s")
+    except ServerFailed as failed:
+        error = failed
+        server.stop()
+    facts = _facts(server.log)
+    failure = _failure(error, facts, server.log) if error else None
+    startup = Startup(
+        variant=served.name,
+        command=_relative(server.command, served.project),
+        environment=set_variables(served.engine, served.variant, gpus=gpus),
+        started_at=started_at,
+        ready_s=round(ready_s, 2) if ready_s is not None else None,
+        ready=ready_s is not None,
+        exit_code=server.exit_code,
+        gpus=gpus,
+        facts=facts,
+        failure=failure,
+    )
+    write_json(served.folder / "startup.json", startup)
+    if failure is not None:
+        raise StartFailed(startup, failure)
+    return startup
+
+
+def _failure(error: ServerFailed, facts: LogFacts, log: Path) -> Failure:
+    if error.kind == "died" and facts.failure is None and error.exit_code == KILLED:
+        raise JobError(_killed_sentence()) from error
+    if error.kind == "died" and facts.failure is not None:
+        return facts.failure
+    kind = {"died": "died-before-ready", "silent": "silent", "timeout": "start-timeout"}
+    hint = str(error) if error.kind != "died" else f"{error}; read the end of its server.log"
+    return Failure(kind=kind[error.kind], line=_last_line(log), hint=hint)
+
+
+def _killed_sentence() -> str:
+    return (
+        "the server was killed (SIGKILL) from outside; if the kernel did it, the machine has too "
+        "little memory for this variant, else run the same command again to go on"
+    )
+
+
+def _attach(served: ServedVariant) -> Serving:
+    """Use a server that already runs; nothing is started or stopped."""
+    address = str(served.engine.address).rstrip("/")
+    try:
+        answer = httpx.get(f"{address}/v1/models", timeout=10, trust_env=False)
+        answer.raise_for_status()
+        names = [str(model["id"]) for model in answer.json()["data"]]
+    except (httpx.HTTPError, KeyError, ValueError) as error:
+        raise JobError(
+            f"engine.address {address} does not answer as an OpenAI server ({error}); start it"
+        ) from None
+    wanted = served.engine.served_model_name or (names[0] if names else served.name)
+    if wanted not in names:
+        raise JobError(f'{address} serves {", ".join(names)}, not "{wanted}"')
+    log = served.project / served.engine.log if served.engine.log else None
+    served.folder.mkdir(parents=True, exist_ok=True)
+    (served.folder / "server.log").write_bytes(log.read_bytes() if log else b"")
+    startup = Startup(
+        variant=served.name,
+        command=[],
+        environment={},
+        started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        ready_s=None,
+        ready=True,
+        facts=_facts(log) if log else LogFacts(ready=True),
+    )
+    write_json(served.folder / "startup.json", startup)
+    return Serving(address, wanted, startup, [])
+
+
+def _facts(log: Path) -> LogFacts:
+    try:
+        return read_log(log)
+    except ValueError:  # an empty log: the text says nothing
+        return LogFacts()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _relative(command: list[str], project: Path) -> list[str]:
+    root = f"{project}/"
+    return [word.replace(root, "") for word in command]
+
+
+def _last_line(log: Path) -> str:
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 4096))
+        lines = file.read().decode(errors="replace").split("\n")
+    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "(empty log)")
