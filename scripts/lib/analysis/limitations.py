@@ -1,0 +1,203 @@
+"""What a reader must know before trusting the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from scripts.lib.analysis.material import Material
+from scripts.lib.analysis.operating import judged_rows
+from scripts.lib.analysis.ranking import Ranking, tolerance
+from scripts.lib.analysis.study_rules import starved_baseline
+from scripts.lib.analysis.summary import PointRow
+from scripts.lib.analysis.wording import at, listed, number, percent
+
+FEW_REQUESTS = 10
+"""Requests per stream below which a closed-loop point is too short (MEASUREMENT, rule 2)."""
+
+
+def limitations(material: Material, chosen: str | None, ranking: Ranking) -> list[str]:
+    """Return the limitations of the measurements behind a decision, one sentence each."""
+    found = []
+    for source in SOURCES:
+        found += list(source(material))
+    if chosen is not None:
+        rows = ranking.rows.get(chosen, {})
+        found += [*_about_rows(rows), *_about_boundary(material, chosen)]
+    if ranking.metric is not None and len(ranking.scores) > 1:
+        share, why = tolerance(material, ranking.metric)
+        if "assumed" in why:
+            found.append(
+                "The noise between repeats was not measured: differences up to "
+                f"{percent(share)} count as ties."
+            )
+    return list(dict.fromkeys(found))
+
+
+def _host(material: Material) -> Iterator[str]:
+    if material.host is None:
+        yield "The machine is not recorded."
+    elif not material.host.gpus:
+        reason = material.host.no_gpu_reason or ""
+        if "not recorded" in reason:
+            yield f"The machine's GPU is not known: {reason}"
+        else:
+            yield (
+                "Measured on a CPU: neither speeds nor ratios carry over to a GPU, where other "
+                "kernels run."
+            )
+
+
+def _kernels(material: Material) -> Iterator[str]:
+    for variant, verdict in material.verdicts.items():
+        if verdict.verdict == "degraded":
+            yield f"{variant} ran degraded, as {verdict.real_scheme}: {verdict.summary}"
+        elif verdict.verdict == "unknown":
+            yield f"What {variant} really ran is not proven: {verdict.summary}"
+    unknown = [v for v in material.study.variants if v not in material.verdicts]
+    if unknown:
+        yield f"No kernel verdict for {listed(unknown)}."
+
+
+def _dummy_weights(material: Material) -> Iterator[str]:
+    for variant, spec in material.study.variants.items():
+        manifest = material.manifests.get(spec.checkpoint)
+        if (manifest and manifest.dummy_weights) or _loads_dummy(spec.engine_args):
+            yield (
+                f"{variant} has random weights: speed and memory are real, answers, their lengths "
+                "and its quality are not."
+            )
+
+
+def _loads_dummy(engine_args: object) -> bool:
+    if isinstance(engine_args, dict):
+        return str(engine_args.get("load-format", engine_args.get("load_format"))) == "dummy"
+    return isinstance(engine_args, list) and "dummy" in engine_args
+
+
+def _repetitions(material: Material) -> Iterator[str]:
+    rows = [row for row in material.points if row.valid]
+    if rows and all(row.runs == 1 for row in rows):
+        yield (
+            "Each load point was run once: there is no spread between repeats, and no difference "
+            "is backed by statistics."
+        )
+    elif any(row.runs == 1 for row in rows):
+        count = sum(row.runs == 1 for row in rows)
+        yield f"{count} of {len(rows)} load points were run only once."
+
+
+def _few_requests(material: Material) -> Iterator[str]:
+    short = [
+        row
+        for row in material.points
+        if row.kind == "concurrency" and 0 < row.sent < FEW_REQUESTS * row.level * row.runs
+    ]
+    if short:
+        levels = sorted({row.level for row in short})
+        names = listed([number(level) for level in levels])
+        yield (
+            f"Fewer than {FEW_REQUESTS} requests per stream at concurrency {names}: start and end "
+            "of the run weigh heavily."
+        )
+
+
+def _withheld(material: Material) -> Iterator[str]:
+    names = sorted(
+        {
+            metric
+            for row in material.points
+            for metric, value in row.metrics.items()
+            if value.missing and value.missing.startswith("too few")
+        }
+    )
+    if names:
+        yield f"Too few requests for some percentiles: {listed(names)} are withheld where marked."
+
+
+def _invalid(material: Material) -> Iterator[str]:
+    bad = [row for row in material.points if not row.valid]
+    if bad:
+        reasons = list(dict.fromkeys(r for row in bad for r in row.invalid_reasons))
+        yield (
+            f"{len(bad)} of {len(material.points)} load points are invalid and were left out: "
+            f"{'; '.join(reasons[:3])}"
+        )
+
+
+def _not_measured(material: Material) -> Iterator[str]:
+    rows = material.points
+    lonely = [v for v in material.study.variants if not any(r.variant == v for r in rows)]
+    broken = {f.variant for f in material.failures}
+    silent = [v for v in lonely if v not in broken]
+    if silent:
+        yield f"No load was measured for {listed(silent)}."
+    if material.study.quality is None:
+        yield "Quality was not measured: the study asks for none."
+
+
+def _long_context(material: Material) -> Iterator[str]:
+    for variant, spec in material.study.variants.items():
+        view = material.quality_of(variant)
+        axes = {axis.axis for axis in view.axes} if view else set()
+        fp8_cache = (spec.kv_cache_dtype or "").startswith("fp8")
+        if fp8_cache and not any("long" in axis for axis in axes):
+            yield f"{variant} has an FP8 KV cache and no long-context probe looked at it."
+
+
+def _starved(material: Material) -> Iterator[str]:
+    for variant, workload, where, _ in starved_baseline(material):
+        yield (
+            f"Starved baseline: {variant}'s KV cache cannot hold {workload} at {where}, another's "
+            "can; part of the difference is memory, not speed."
+        )
+
+
+def _attached(material: Material) -> Iterator[str]:
+    attached = {
+        v for (v, _), loads in material.loads.items() for r in loads if r.url_kind == "attached"
+    }
+    if attached:
+        yield (
+            f"{listed(sorted(attached))}: measured on a server that already ran; its flags and "
+            "earlier load are not known."
+        )
+
+
+SOURCES: tuple[Callable[[Material], Iterator[str]], ...] = (
+    _host,
+    _dummy_weights,
+    _kernels,
+    _repetitions,
+    _few_requests,
+    _withheld,
+    _invalid,
+    _not_measured,
+    _long_context,
+    _starved,
+    _attached,
+)
+
+
+def _about_rows(rows: dict[str, PointRow]) -> Iterator[str]:
+    for workload, row in rows.items():
+        for warning in row.warnings:
+            yield f"{workload}, {at(row)}: {warning}"
+
+
+def _about_boundary(material: Material, chosen: str) -> Iterator[str]:
+    for workload in material.study.workloads:
+        rows = judged_rows(material, chosen, workload)
+        if not rows:
+            continue
+        failed = next((row for row in rows if row.slo_pass is False), None)
+        passed = [row for row in rows if row.slo_pass]
+        if failed is None:
+            yield (
+                f"{workload}: the limit of {chosen} was not found; it still keeps the SLO at "
+                f"{at(rows[-1])}, the highest load judged."
+            )
+        elif passed and failed.level > passed[-1].level > 0:
+            yield (
+                f"{workload}: the limit of {chosen} lies between {number(passed[-1].level)} and "
+                f"{number(failed.level)}; nothing in between was measured."
+            )

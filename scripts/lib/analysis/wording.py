@@ -1,0 +1,81 @@
+"""How numbers and loads are put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scripts.lib.analysis.summary import PointRow, Value
+
+
+def number(value: float) -> str:
+    """Return ``value`` with three significant digits and thousands separators, without e-05."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000 or float(value).is_integer():
+        return f"{value:,.0f}"
+    decimals = 2 if abs(value) >= 1 else 3
+    if abs(value) >= 100:
+        decimals = 1
+    text = f"{value:.{decimals}f}" if abs(value) >= 0.001 else f"{value:.2g}"
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def percent(share: float) -> str:
+    """Return a share (0 to 1) as a percentage."""
+    return f"{number(round(100 * share, 1))} %"
+
+
+def load_words(kind: str, level: float) -> str:
+    """Return a load point in words, e.g. ``concurrency 8``."""
+    return {
+        "concurrency": f"concurrency {number(level)}",
+        "rate": f"{number(level)} requests/s",
+    }.get(kind, f"the {kind}")
+
+
+def at(row: PointRow) -> str:
+    """Return the load of a row in words."""
+    return load_words(row.kind, row.level)
+
+
+def value_of(row: PointRow, metric: str) -> float | None:
+    """Return a metric of a row; None where it was not measured or withheld."""
+    found = row.metrics.get(metric)
+    return None if found is None else found.value
+
+
+def interval(value: Value) -> str:
+    """Return a value with its confidence interval, where there is one."""
+    assert value.value is not None
+    if value.low is None or value.high is None:
+        return number(value.value)
+    return f"{number(value.value)} (95 % interval {number(value.low)} to {number(value.high)})"
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Return ``a, b and c``."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+METRIC_WORDS = {
+    "usd_per_million_good_tokens": "USD per million tokens of requests that met the SLO",
+    "usd_per_million_output_tokens": "USD per million output tokens",
+    "goodput_req_s": "requests/s that met the SLO",
+    "good_output_tok_s": "output tokens/s of requests that met the SLO",
+    "output_throughput_tok_s": "output tokens/s",
+    "total_throughput_tok_s": "total (input and output) tokens/s",
+    "request_throughput": "requests/s",
+}
+"""How metrics are called in sentences."""
+
+
+def metric_words(metric: str) -> str:
+    """Return a metric's name for a sentence, e.g. ``TTFT p95 (ms)``."""
+    if metric in METRIC_WORDS:
+        return METRIC_WORDS[metric]
+    parts = metric.split("_")
+    if parts[0] in ("ttft", "tpot", "itl", "e2el") and parts[-1] == "ms":
+        return f"{parts[0].upper()} {' '.join(parts[1:-1])} (ms)"
+    return metric.replace("_", " ")

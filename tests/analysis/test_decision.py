@@ -1,0 +1,315 @@
+"""The decision: gates in order, ranking, ties, and the three outcomes."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from scripts.lib.analysis.decision import decide
+from scripts.lib.analysis.quality_need import items_needed
+from scripts.lib.analysis.summary import Value
+from tests.analysis.materials import (
+    comparison,
+    failure,
+    host,
+    make_material,
+    make_study,
+    quality,
+    row,
+    sweep,
+    verdict,
+)
+
+
+def candidate(decision, name):
+    return next(c for c in decision.candidates if c.variant == name)
+
+
+def gate(decision, name, kind):
+    return next((g for g in candidate(decision, name).gates if g.gate == kind), None)
+
+
+def test_the_fastest_of_those_that_pass_everything_is_recommended():
+    decision = decide(make_material())
+    assert decision.outcome == "recommended"
+    assert decision.variant == "int4"
+    assert "2 times bf16's" in decision.headline
+    assert "output tokens/s per GPU" in decision.ranked_by
+    assert decision.rejected["bf16"] == ["qualifies, but yields 0.5 times int4's output tokens/s"]
+    assert all(c.qualifies for c in decision.candidates)
+
+
+def test_gates_come_in_order():
+    decision = decide(make_material())
+    assert [g.gate for g in candidate(decision, "int8").gates] == [
+        "starts",
+        "kernel",
+        "valid",
+        "quality",
+        "slo",
+        "cost",
+    ]
+
+
+def test_a_variant_that_did_not_start_is_out_with_its_cause():
+    points = [*sweep("bf16", 10), *sweep("int8", 15)]
+    decision = decide(make_material(points=points, failures=[failure("int4")]))
+    assert decision.variant == "int8"
+    assert candidate(decision, "int4").qualifies is False
+    assert [g.gate for g in candidate(decision, "int4").gates] == ["starts"]
+    assert "oom" in decision.rejected["int4"][0]
+    assert "use less memory" in decision.rejected["int4"][0]
+
+
+def test_a_checkpoint_that_is_not_what_it_says_is_disqualified_however_fast():
+    verdicts = {
+        "bf16": verdict("bf16", real="bf16"),
+        "int8": verdict("int8"),
+        "int4": verdict("int4", "not what the checkpoint says", real="bf16"),
+    }
+    decision = decide(make_material(verdicts=verdicts))
+    assert decision.variant == "int8"
+    assert gate(decision, "int4", "kernel").passed is False
+    assert candidate(decision, "int4").score.value is None
+    assert "kernel" in decision.rejected["int4"][0]
+
+
+@pytest.mark.parametrize(
+    ("policy", "winner"), [("warn", "int4"), ("fail", "int8"), ("skip", "int8")]
+)
+def test_a_degraded_kernel_counts_as_the_study_says(policy, winner):
+    verdicts = {n: verdict(n) for n in ("bf16", "int8")}
+    verdicts["int4"] = verdict("int4", "degraded", real="w8a16-fp8")
+    decision = decide(make_material(make_study(on_degraded=policy), verdicts=verdicts))
+    assert decision.variant == winner
+    assert any("int4 ran degraded, as w8a16-fp8" in line for line in decision.limitations)
+    if policy == "warn":
+        assert "ran as w8a16-fp8" in decision.headline
+
+
+def test_an_unknown_kernel_is_a_condition_of_the_recommendation_not_a_veto():
+    verdicts = {n: verdict(n, "unknown", real="unknown") for n in ("bf16", "int8", "int4")}
+    decision = decide(make_material(verdicts=verdicts))
+    assert decision.variant == "int4"
+    assert "not proven" in decision.headline
+    assert gate(decision, "int4", "kernel").passed is None
+
+
+def test_undecided_quality_keeps_the_baseline_and_says_how_many_items_are_missing():
+    views = [quality("bf16", "baseline"), quality("int8", "undecided", lost=1)]
+    points = [*sweep("bf16", 10), *sweep("int8", 15)]
+    study = make_study({"bf16": {}, "int8": {}})
+    decision = decide(make_material(study, quality=views, points=points))
+    assert (decision.outcome, decision.variant) == ("recommended", "bf16")
+    assert decision.headline.startswith("Keep bf16")
+    assert "int8 yields 1.5 times bf16's" in decision.headline
+    assert "more probe items" in decision.headline
+    assert candidate(decision, "int8").qualifies is None
+
+
+def test_worse_quality_is_out():
+    views = [quality("bf16", "baseline"), quality("int8", "non-inferior"), quality("int4", "worse")]
+    decision = decide(make_material(quality=views))
+    assert decision.variant == "int8"
+    assert "quality" in decision.rejected["int4"][0]
+
+
+def test_a_study_without_quality_accepts_that_and_says_so():
+    decision = decide(make_material(make_study(quality=None), quality=[]))
+    assert decision.variant == "int4"
+    assert "its quality holds (not measured)" in decision.headline
+    assert "Quality was not measured: the study asks for none." in decision.limitations
+
+
+def test_unmeasured_quality_is_undecided_where_the_study_asks_for_it():
+    decision = decide(make_material(quality=[]))
+    assert decision.variant == "bf16"
+    assert gate(decision, "int4", "quality").passed is None
+
+
+def test_the_operating_point_is_the_last_pass_below_the_first_fail():
+    points = [
+        *sweep("bf16", 10),
+        row("int8", 1, output_throughput_tok_s=40),
+        row("int8", 4, passed=False, output_throughput_tok_s=900),
+        row("int8", 8, output_throughput_tok_s=1000),
+    ]
+    decision = decide(make_material(make_study({"bf16": {}, "int8": {}}), points=points))
+    assert decision.variant == "bf16"  # 80 tok/s within the SLO against 40
+    assert candidate(decision, "int8").score.value == 40
+    assert "misses it at concurrency 4" in gate(decision, "int8", "slo").why
+
+
+def test_nobody_is_credited_with_loads_the_other_was_not_tested_at():
+    points = [*sweep("bf16", 10, (1, 4)), *sweep("int8", 9, (1, 4, 8))]
+    decision = decide(make_material(make_study({"bf16": {}, "int8": {}}), points=points))
+    assert decision.variant == "bf16"
+    assert candidate(decision, "int8").score.value == 36
+
+
+def test_none_qualifies_when_all_miss_the_slo_at_the_lowest_load():
+    points = [row(v, 1, passed=False, output_throughput_tok_s=9) for v in ("bf16", "int8", "int4")]
+    decision = decide(make_material(points=points))
+    assert (decision.outcome, decision.variant) == ("none qualifies", None)
+    assert "80 ms is above the limit 50 ms" in decision.headline
+    assert decision.rollback == []
+    assert set(decision.rejected) == {"bf16", "int8", "int4"}
+
+
+def test_undecided_when_nothing_could_be_judged():
+    rows = [
+        row(v, 1, passed=None, valid=False, invalid_reasons=["the client was the bottleneck"])
+        for v in ("bf16", "int8", "int4")
+    ]
+    decision = decide(make_material(points=rows))
+    assert (decision.outcome, decision.variant) == ("undecided", None)
+    assert "the client was the bottleneck" in decision.headline
+
+
+def test_undecided_when_the_baseline_fails_and_the_other_lacks_evidence():
+    points = [row("bf16", 1, passed=False, output_throughput_tok_s=9), *sweep("int8", 15)]
+    study = make_study({"bf16": {}, "int8": {}})
+    views = [quality("bf16", "baseline"), quality("int8", "undecided", lost=2)]
+    decision = decide(make_material(study, points=points, quality=views))
+    assert decision.outcome == "undecided"
+    assert "bf16" in decision.rejected
+    assert any("int8" in reason for reason in decision.reasons)
+
+
+def test_an_empty_study_is_undecided_not_an_error():
+    decision = decide(make_material(points=[], quality=[], verdicts={}, startups={}, host=None))
+    assert decision.outcome == "undecided"
+    assert decision.limitations
+
+
+def test_within_the_noise_the_baseline_wins():
+    points = [*sweep("bf16", 10), *sweep("int8", 10.5)]
+    decision = decide(make_material(make_study({"bf16": {}, "int8": {}}), points=points))
+    assert decision.variant == "bf16"
+    assert any("7 % assumed" in reason and "simpler" in reason for reason in decision.reasons)
+
+
+def test_measured_noise_sets_the_tie():
+    points = [*sweep("bf16", 10), *sweep("int8", 10.5)]
+    floor = {"output_throughput_tok_s": Value(value=0.005)}
+    study = make_study({"bf16": {}, "int8": {}})
+    decision = decide(make_material(study, points=points, noise_floor=floor))
+    assert decision.variant == "int8"
+
+
+def test_comparisons_of_repeats_overrule_the_tolerance():
+    study = make_study({"bf16": {}, "int8": {}})
+    points = [*sweep("bf16", 10), *sweep("int8", 10.5)]
+    for outcome, winner in (("better", "int8"), ("tie", "bf16"), ("undecided", "bf16")):
+        found = [comparison("int8", 8, outcome, 1.05, low=0.99, high=1.1)]
+        decision = decide(make_material(study, points=points, comparisons=found))
+        assert decision.variant == winner, outcome
+
+
+def test_a_single_run_far_beyond_any_noise_is_still_a_difference():
+    study = make_study({"bf16": {}, "int8": {}})
+    points = [*sweep("bf16", 10, runs=1), *sweep("int8", 16, runs=1)]
+    found = [comparison("int8", 8, "undecided", 1.6)]
+    decision = decide(make_material(study, points=points, comparisons=found))
+    assert decision.variant == "int8"
+    assert any("run once" in line for line in decision.limitations)
+
+
+def test_ties_go_to_simplicity_then_to_fewer_gpus():
+    study = make_study(
+        {
+            "bf16": {},
+            "tp2": {"tensor_parallel_size": 2},
+            "odd": {"simplicity": 3},
+            "plain": {},
+        }
+    )
+    points = [*sweep("bf16", 10), *sweep("tp2", 40), *sweep("odd", 20.2), *sweep("plain", 20)]
+    assert decide(make_material(study, points=points)).variant == "plain"
+
+
+def test_a_price_ranks_by_cost():
+    study = make_study({"bf16": {}, "int8": {}}, price={"usd_per_hour": 2})
+    points = [
+        *sweep("bf16", 10, usd_per_million_output_tokens=5.0),
+        *sweep("int8", 9, usd_per_million_output_tokens=3.0),
+    ]
+    decision = decide(make_material(study, points=points))
+    assert decision.variant == "int8"
+    assert decision.ranked_by.startswith("lowest USD per million output tokens")
+    assert gate(decision, "int8", "cost").passed is True
+    assert "costs 1.67 times" in decision.rejected["bf16"][0]
+
+
+def test_all_workloads_must_keep_the_slo():
+    study = make_study(
+        {"bf16": {}, "int8": {}},
+        workloads={
+            name: {"dataset": {"sharegpt": "c.json"}, "concurrency": [1]}
+            for name in ("chat", "long")
+        },
+    )
+    rows = [row(v, 1, output_throughput_tok_s=s) for v, s in (("bf16", 1), ("int8", 2))]
+    rows.append(row("bf16", 1, workload="long", output_throughput_tok_s=1))
+    rows.append(row("int8", 1, workload="long", output_throughput_tok_s=2, passed=False))
+    decision = decide(make_material(study, points=rows))
+    assert decision.variant == "bf16"
+    assert "long: misses the SLO" in gate(decision, "int8", "slo").why
+
+
+def test_limitations_name_what_weakens_the_answer():
+    points = [
+        row(
+            "bf16",
+            8,
+            runs=1,
+            sent=20,
+            completed=20,
+            output_throughput_tok_s=10,
+            ttft_p99_ms=Value(missing="too few: n=20, p99 needs 662"),
+        ),
+    ]
+    decision = decide(make_material(make_study({"bf16": {}}), points=points, host=host(gpu=False)))
+    text = " ".join(decision.limitations)
+    for part in ("CPU", "run once", "per stream", "ttft_p99_ms", "limit of bf16 was not found"):
+        assert part in text, part
+
+
+def test_the_decision_never_recommends_what_a_gate_forbids():
+    kinds = ["as expected", "degraded", "not what the checkpoint says", "unknown"]
+    outcomes = ["non-inferior", "worse", "undecided", "not measured"]
+    for kind, outcome, passed in itertools.product(kinds, outcomes, [True, False, None]):
+        material = make_material(
+            make_study({"bf16": {}, "int8": {}}),
+            verdicts={"bf16": verdict("bf16"), "int8": verdict("int8", kind)},
+            quality=[quality("bf16", "baseline"), quality("int8", outcome, lost=2)],
+            points=[
+                *sweep("bf16", 10),
+                row("int8", 1, passed=passed, output_throughput_tok_s=500),
+            ],
+        )
+        decision = decide(material)
+        allowed = kind != "not what the checkpoint says" and outcome == "non-inferior" and passed
+        assert (decision.variant == "int8") is bool(allowed), (kind, outcome, passed)
+        assert decision.reasons
+
+
+@pytest.mark.parametrize(
+    ("items", "lost", "gained", "margin", "needed"),
+    [
+        (48, 0, 0, 0.05, 72),  # 1 - 0.025^(1/72) = 0.0499
+        (48, 0, 0, 0.10, 36),
+        (48, 5, 0, 0.05, None),  # 10 % lost already
+        (0, 0, 0, 0.05, None),
+    ],
+)
+def test_items_needed(items, lost, gained, margin, needed):
+    assert items_needed(items, lost, gained, margin) == needed
+
+
+def test_items_needed_solves_its_own_equation():
+    n = items_needed(100, 4, 2, 0.05)
+    difference, flips = -0.02, 0.06
+    edge = difference - 1.959964 * ((flips - difference**2) / n) ** 0.5
+    assert edge == pytest.approx(-0.05, abs=3e-4)
