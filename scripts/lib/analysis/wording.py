@@ -67,6 +67,11 @@ METRIC_WORDS = {
     "output_throughput_tok_s": "output tokens/s",
     "total_throughput_tok_s": "total (input and output) tokens/s",
     "request_throughput": "requests/s",
+    "queue_mean_ms": "mean queue time (ms)",
+    "queue_p95_ms": "queue time p95 (ms)",
+    "kv_usage_peak": "peak KV-cache usage",
+    "waiting_peak": "peak waiting requests",
+    "goodput_share": "share of requests that met the SLO",
 }
 """How metrics are called in sentences."""
 
