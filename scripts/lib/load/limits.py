@@ -33,8 +33,9 @@ FOREIGN_REQUESTS_SHARE = 0.05
 REQUESTS_PER_CONCURRENCY = 10
 """Warn when a point sends fewer requests than this times its concurrency."""
 
-ACHIEVED_RATE_SHARE = 0.95
-"""Warn when an open-loop point completes less than this share of the offered rate."""
+SATURATION_GROWTH, SATURATION_MIN_REQUESTS = 1.5, 8
+"""Warn, open loop, when the last quarter's median E2EL is this many times the first's (with at
+least so many requests in a quarter)."""
 
 STEADY_SHARE = 0.95
 """Steady: at least this share of the target concurrency is in flight."""
@@ -57,9 +58,6 @@ EXPECTED_TOKENS_PER_S_PER_STREAM = 33
 MAX_RAW_BYTES_PER_PROCESS = 48 * 2**20
 """Above this many unparsed bytes a client process parses finished streams while it waits."""
 
-MAX_WARMUP_SHARE_OF_SAMPLES = 1.0
-"""Warm-up takes prompts from behind the measured ones, if the data set has so many."""
-
 BARRIER_S = 0.05
 """Seconds between the start signal and the common start of all client processes."""
 
@@ -71,3 +69,6 @@ CONNECT_TIMEOUT_S = 20.0
 
 LOOP_PROBE_S = 0.01
 """Period of the timer that measures how late the event loop is."""
+
+PREFIX_HIT_SHARE = 0.02
+"""Warn when more than this share of a point's prompt tokens came from the prefix cache."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from tqdm import tqdm
 
@@ -49,7 +49,7 @@ class ConsoleProgress:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
-        self._bar: tqdm[None] | None = None
+        self._bar: tqdm[Any] | None = None
         self._label, self._total = "", 0
         self._started = self._last = 0.0
 

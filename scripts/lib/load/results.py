@@ -35,7 +35,12 @@ class Client(Strict):
     send_lag_p99_ms: float | None = Field(
         description="99th percentile of (actual - intended) send time."
     )
-    peak_memory_mib: float | None = None
+    peak_memory_mib: float | None = Field(
+        default=None, description="Of all client processes and the session's own, added up."
+    )
+    loop_lag_p99_ms: float | None = Field(
+        default=None, description="How late the client's event loops ran, 99th percentile."
+    )
 
 
 class ServerView(Strict):

@@ -1,0 +1,331 @@
+"""From the records of all client processes to one ``Point``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from scripts.lib.load import limits
+from scripts.lib.load.requests import Floats, Requests
+from scripts.lib.load.results import Client, Latency, Point, ServerView, SteadyWindow
+from scripts.lib.load.validity import (
+    client_reasons,
+    completion_reasons,
+    point_warnings,
+    server_reasons,
+)
+from scripts.lib.load.wire import Answered, Finished
+
+FORMULAS = {
+    "ttft": "first token - send; open loop: first token - intended send",
+    "tpot": "(E2EL - TTFT) / (output tokens - 1), per request, so without the first token",
+    "itl": "gaps between received stream events that carry text, pooled over requests",
+    "e2el": "last token - send; open loop: last token - intended send",
+    "duration_s": "first send to last token of the point",
+    "output_throughput_tok_s": "output tokens of completed requests / duration_s",
+    "total_throughput_tok_s": "(input + output tokens) of completed requests / duration_s",
+    "achieved_rate": "completed requests / duration_s",
+    "percentiles": "linear interpolation between order statistics",
+    "steady": "from the first to the last moment with 95 % of the target in flight; latencies "
+    "of the requests that began and ended inside, tokens that arrived inside",
+}
+
+
+@dataclass(frozen=True)
+class Level:
+    """Which load a point was."""
+
+    workload_point: int
+    repetition: int
+    concurrency: int | None = None
+    rate: float | None = None
+    max_concurrency: int | None = None
+    origin: Literal["plan", "slo_search"] = "plan"
+
+    @property
+    def open_loop(self) -> bool:
+        """Whether requests came at times of their own."""
+        return self.concurrency is None
+
+    @property
+    def words(self) -> str:
+        """The level as a person reads it."""
+        if self.concurrency is not None:
+            return f"concurrency {self.concurrency}"
+        return f"{self.rate:g} requests/s" if self.rate is not None else "given times"
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One request as it went out, beside what came back."""
+
+    answer: Answered
+    expected_input_tokens: int
+
+
+def to_requests(sent: Sequence[Sent], origin_s: float, *, open_loop: bool) -> Requests:
+    """Turn answers into columns on the session's clock, in the order of their index."""
+
+    def column(values: Iterable[float | None]) -> Floats:
+        return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+
+    answers = [item.answer for item in sent]
+    firsts = (a.token_times[0] - origin_s if a.token_times else None for a in answers)
+    lasts = (a.token_times[-1] - origin_s if a.token_times else None for a in answers)
+    return Requests(
+        intended_s=column(a.intended_s - origin_s for a in answers),
+        sent_s=column(a.sent_s - origin_s for a in answers),
+        first_token_s=column(firsts),
+        last_token_s=column(lasts),
+        input_tokens=column(input_tokens_of(item) for item in sent),
+        output_tokens=column(a.output_tokens for a in answers),
+        ok=np.array([a.ok for a in answers], dtype=bool),
+        open_loop=open_loop,
+    )
+
+
+def input_tokens_of(item: Sent) -> int:
+    """Return the server's count of the prompt's tokens, else ours."""
+    counted = item.answer.input_tokens
+    return item.expected_input_tokens if counted is None else counted
+
+
+def latency(values: Floats) -> Latency:
+    """Describe a sample in ms; every statistic is None if it is empty."""
+    if not len(values):
+        return Latency(mean=None, p50=None, p90=None, p95=None, p99=None, n=0)
+    p50, p90, p95, p99 = (float(p) for p in np.percentile(values, [50, 90, 95, 99]))
+    return Latency(mean=float(np.mean(values)), p50=p50, p90=p90, p95=p95, p99=p99, n=len(values))
+
+
+def itl_ms(answers: Sequence[Answered]) -> Floats:
+    """Return the gaps between token events of completed requests, pooled, in ms."""
+    gaps = [np.diff(np.asarray(a.token_times)) for a in answers if a.ok and len(a.token_times) > 1]
+    return np.concatenate(gaps) * 1000 if gaps else np.empty(0)
+
+
+def steady_window(
+    requests: Requests, answers: Sequence[Answered], target: int, origin_s: float
+) -> SteadyWindow | None:
+    """Find the window with at least 95 % of ``target`` in flight; None if it never was.
+
+    Short dips inside (a wave of requests that ends together) belong to it.
+    """
+    ends = np.array([a.end_s for a in answers]) - origin_s
+    times = np.concatenate([requests.sent_s, ends])
+    steps = np.concatenate([np.ones(len(ends)), -np.ones(len(ends))])
+    order = np.lexsort((-steps, times))
+    in_flight = np.cumsum(steps[order])
+    full = np.flatnonzero(in_flight >= limits.STEADY_SHARE * target)
+    if not len(full):
+        return None
+    start = float(times[order][full[0]])
+    end = float(times[order][min(full[-1] + 1, len(order) - 1)])
+    inside = requests.ok & (requests.sent_s >= start) & (ends <= end)
+    tokens = sum(_tokens_between(a, start + origin_s, end + origin_s) for a in answers if a.ok)
+    return SteadyWindow(
+        start_s=start,
+        end_s=end,
+        completed=int(inside.sum()),
+        ttft_ms=latency(_known(requests.ttft_ms[inside])),
+        tpot_ms=latency(_known(requests.tpot_ms[inside])),
+        output_throughput_tok_s=tokens / (end - start) if end > start else None,
+    )
+
+
+def _tokens_between(answer: Answered, start: float, end: float) -> float:
+    times = np.asarray(answer.token_times)
+    inside = int(np.searchsorted(times, end, "right") - np.searchsorted(times, start, "left"))
+    return (answer.output_tokens or 0) * inside / len(times) if len(times) else 0.0
+
+
+def _known(values: Floats) -> Floats:
+    return values[~np.isnan(values)]
+
+
+def peak_in_flight(requests: Requests, answers: Sequence[Answered], origin_s: float) -> int:
+    """Return the largest number of requests between send and end at one time."""
+    ends = np.array([a.end_s for a in answers]) - origin_s
+    times = np.concatenate([requests.sent_s, ends])
+    steps = np.concatenate([np.ones(len(ends)), -np.ones(len(ends))])
+    return int(np.cumsum(steps[np.lexsort((steps, times))]).max(initial=0))
+
+
+def client_of(
+    finished: Sequence[Finished], requests: Requests, *, own_memory_mib: float
+) -> tuple[Client, float | None]:
+    """Describe the client; also return its event loops' 99th-percentile lag in ms."""
+    shares = [part.cpu_s / part.wall_s for part in finished if part.wall_s > 0]
+    lags = (requests.sent_s - requests.intended_s) * 1000
+    loop_lags = np.array([lag for part in finished for lag in part.loop_lag_ms])
+    client = Client(
+        processes=len(finished),
+        cpu_share=max(shares) if shares else None,
+        send_lag_p99_ms=float(np.percentile(lags, 99)) if len(lags) else None,
+        peak_memory_mib=own_memory_mib + sum(part.peak_memory_mib for part in finished),
+        loop_lag_p99_ms=float(np.percentile(loop_lags, 99)) if len(loop_lags) else None,
+    )
+    return client, client.loop_lag_p99_ms
+
+
+def build_point(
+    level: Level,
+    sent: Sequence[Sent],
+    finished: Sequence[Finished],
+    *,
+    origin_s: float,
+    server: ServerView | None,
+    server_requests: int | None,
+    own_memory_mib: float,
+) -> Point:
+    """Make the point of one run of one level.
+
+    Args:
+        level: Which load it was.
+        sent: All requests with their answers, in order of index.
+        finished: What each client process brought back.
+        origin_s: The session clock's origin (``time.monotonic``).
+        server: The server's own means over the window; None without /metrics.
+        server_requests: How many first tokens the server counted in it.
+        own_memory_mib: Peak memory of the session's process itself.
+    """
+    answers = [item.answer for item in sent]
+    requests = to_requests(sent, origin_s, open_loop=level.open_loop)
+    start = float(np.min(requests.sent_s)) if len(sent) else 0.0
+    last = [a.token_times[-1] if a.token_times else a.end_s for a in answers]
+    end = max(last) - origin_s if last else start
+    duration, completed = end - start, int(requests.ok.sum())
+    input_tokens, output_tokens = _sum_ok(requests, "input"), _sum_ok(requests, "output")
+    ttft, tpot = latency(requests.latency("ttft")), latency(requests.latency("tpot"))
+    client, loop_lag = client_of(finished, requests, own_memory_mib=own_memory_mib)
+    errors = Counter(a.error or "unknown" for a in answers if not a.ok)
+    steady = (
+        steady_window(requests, answers, level.concurrency, origin_s)
+        if level.concurrency is not None and len(sent)
+        else None
+    )
+    reasons = completion_reasons(len(sent), completed, errors)
+    reasons += client_reasons(
+        client, loop_lag, open_loop=level.open_loop, capped=level.max_concurrency is not None
+    )
+    mismatch, warnings = server_reasons(server, server_requests, len(sent), ttft, tpot)
+    warnings = (
+        point_warnings(requests, concurrency=level.concurrency, steady=steady, duration_s=duration)
+        + warnings
+        + _record_warnings(answers, finished)
+    )
+    return Point(
+        workload_point=level.workload_point,
+        repetition=level.repetition,
+        concurrency=level.concurrency,
+        rate=level.rate,
+        origin=level.origin,
+        sent=len(sent),
+        completed=completed,
+        failed=len(sent) - completed,
+        start_s=start,
+        end_s=end,
+        duration_s=duration,
+        achieved_rate=_per_s(completed, duration),
+        peak_in_flight=peak_in_flight(requests, answers, origin_s),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        output_throughput_tok_s=_per_s(output_tokens, duration),
+        total_throughput_tok_s=_per_s(input_tokens + output_tokens, duration),
+        request_throughput=_per_s(completed, duration),
+        ttft_ms=ttft,
+        tpot_ms=tpot,
+        itl_ms=latency(itl_ms(answers)),
+        e2el_ms=latency(requests.latency("e2el")),
+        steady=steady,
+        client=client,
+        server=server,
+        errors=dict(errors),
+        valid=not (reasons + mismatch),
+        invalid_reasons=reasons + mismatch,
+        warnings=warnings,
+    )
+
+
+def _sum_ok(requests: Requests, kind: Literal["input", "output"]) -> int:
+    values: Floats = getattr(requests, f"{kind}_tokens")
+    return int(np.nansum(np.where(requests.ok, values, 0)))
+
+
+def _per_s(count: float, duration_s: float) -> float | None:
+    return count / duration_s if duration_s > 0 else None
+
+
+def _record_warnings(answers: Sequence[Answered], finished: Sequence[Finished]) -> list[str]:
+    warnings = []
+    counted = sum(a.ok and a.tokens_from == "events" for a in answers)
+    if counted:
+        warnings.append(
+            f"output tokens of {counted} requests are counted stream events: the server gave no "
+            "usage; an event can hold several tokens"
+        )
+    retries = sum(part.retries for part in finished)
+    if retries:
+        warnings.append(
+            f"{retries} requests were sent again: the server had closed the idle connection"
+        )
+    return warnings
+
+
+def server_view(before: Mapping[str, object], after: Mapping[str, object]) -> ServerView:
+    """Subtract two scrapes: the engine's means and counts over the window between them.
+
+    Args:
+        before: Scrape before the point, keys as ``read_metrics`` prints.
+        after: Scrape after it.
+    """
+    return ServerView(
+        ttft_mean_ms=_histogram_mean_ms(before, after, "ttft"),
+        tpot_mean_ms=_histogram_mean_ms(before, after, "tpot"),
+        itl_mean_ms=_histogram_mean_ms(before, after, "itl"),
+        e2el_mean_ms=_histogram_mean_ms(before, after, "e2el"),
+        queue_mean_ms=_histogram_mean_ms(before, after, "queue_time"),
+        prompt_tokens=_difference(before, after, "prompt_tokens"),
+        generation_tokens=_difference(before, after, "generation_tokens"),
+        preemptions=_difference(before, after, "preemptions"),
+        prefix_cache_queries=_difference(before, after, "prefix_cache_queries"),
+        prefix_cache_hits=_difference(before, after, "prefix_cache_hits"),
+    )
+
+
+def requests_counted(before: Mapping[str, object], after: Mapping[str, object]) -> int | None:
+    """Return how many first tokens the server counted between two scrapes."""
+    counts = [_histogram(scrape, "ttft").get("count") for scrape in (before, after)]
+    if counts[0] is None or counts[1] is None:
+        return None
+    return round(counts[1] - counts[0])
+
+
+def _histogram(scrape: Mapping[str, object], name: str) -> Mapping[str, float | None]:
+    histograms = scrape.get("histograms")
+    found = histograms.get(name) if isinstance(histograms, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _histogram_mean_ms(
+    before: Mapping[str, object], after: Mapping[str, object], name: str
+) -> float | None:
+    old, new = _histogram(before, name), _histogram(after, name)
+    if new.get("count") is None or new.get("sum_s") is None:
+        return None
+    count = (new["count"] or 0) - (old.get("count") or 0)
+    total_s = (new["sum_s"] or 0) - (old.get("sum_s") or 0)
+    return total_s / count * 1000 if count > 0 else None
+
+
+def _difference(
+    before: Mapping[str, object], after: Mapping[str, object], key: str
+) -> float | None:
+    old, new = before.get(key), after.get(key)
+    if not isinstance(new, int | float):
+        return None
+    return float(new) - (float(old) if isinstance(old, int | float) else 0.0)
