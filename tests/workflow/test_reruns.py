@@ -1,0 +1,91 @@
+"""What a change makes Snakemake do again, and what it does not."""
+
+import os
+import time
+
+AFTER_SERVING = {"judge_kernels", "build_tables", "summarise_study", "render_report"}
+
+
+def touch_all(root) -> None:
+    for path in root.rglob("*"):
+        if path.is_file() and ".snakemake" not in path.parts and "results" not in path.parts:
+            path.touch()
+
+
+def append(path, text: str) -> None:
+    path.write_text(path.read_text() + text)
+
+
+def test_nothing_to_do_after_a_run(finished):
+    assert finished.planned() == {}
+
+
+def test_touching_files_plans_nothing(finished):
+    touch_all(finished.root)
+    assert finished.planned() == {}
+
+
+def test_a_variants_flag_measures_that_variant_only(finished):
+    finished.change(variants__two__max_model_len=256)
+    jobs = finished.planned()
+    assert jobs.pop("measure_load") == 1
+    assert jobs.pop("probe_quality") == 1
+    assert set(jobs) <= AFTER_SERVING | {"plan_variant", "check_machine"}
+
+
+def test_a_new_variant_measures_the_new_one_only(finished):
+    finished.change(variants__three={"checkpoint": "tiny", "max_model_len": 1024})
+    jobs = finished.planned()
+    assert jobs.pop("measure_load") == 1
+    assert jobs.pop("probe_quality") == 1
+
+
+def test_the_slo_and_prices_start_no_server(finished):
+    finished.change(slo__ttft_mean_ms=1.0, price__usd_per_hour=2.0)
+    jobs = finished.planned()
+    assert {"build_tables", "summarise_study", "render_report"} <= set(jobs)
+    assert not {"measure_load", "probe_quality", "make_checkpoint"} & set(jobs)
+
+
+def test_a_template_only_renders(finished):
+    template = next((finished.root / "scripts/templates").glob("*.j2"))
+    append(template, "{# changed #}\n")
+    assert finished.planned() == {"render_report": 1}
+
+
+def test_editing_the_load_code_measures_all_load_again(finished):
+    append(finished.root / "scripts/lib/load/session.py", "\n# changed\n")
+    jobs = finished.planned()
+    assert jobs["measure_load"] == 2
+    assert "probe_quality" not in jobs
+
+
+def test_a_load_level_measures_that_workload(finished):
+    finished.change(workloads__short__concurrency=[1, 4, 8])
+    jobs = finished.planned()
+    assert jobs["measure_load"] == 2
+    assert "probe_quality" not in jobs
+
+
+def test_a_probe_file_asks_the_probes_again_only(finished):
+    probes = finished.root / "config/probes/tiny.jsonl"
+    probes.write_text(probes.read_text().replace("1 + 3", "0 + 4"))
+    jobs = finished.planned()
+    assert jobs["probe_quality"] == 2
+    assert "measure_load" not in jobs
+
+
+def test_a_change_taken_back_plans_nothing(finished):
+    before = finished.config.read_text()
+    finished.change(variants__two__max_model_len=256)
+    assert finished.planned() != {}
+    time.sleep(1.1)
+    finished.config.write_text(before)
+    os.utime(finished.config)
+    assert finished.planned() == {}
+
+
+def test_a_dry_run_of_a_finished_study_is_quick(finished):
+    started = time.monotonic()
+    finished.planned()
+    assert time.monotonic() - started < 15, "the bar is 4 s on an idle machine"
