@@ -1,0 +1,221 @@
+"""Which figures a report shows, drawn from the points of a summary, described in numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from scripts.lib.analysis.summary import PointRow, Summary, Timeline, Value, WorkloadView
+from scripts.lib.report import svg
+from scripts.lib.report.blocks import Figure
+from scripts.lib.report.names import Names
+from scripts.lib.report.numbers import metric_of, number, times, with_unit
+from scripts.lib.report.plot import Chart, Mark, Series, Strip, TimeChart, draw, draw_time
+
+MOST_TIMELINES = 24
+THROUGHPUT = "output_throughput_tok_s"
+_STATISTICS = ("p99", "p95", "p90", "p50", "mean")
+_X_LABELS = {"concurrency": "concurrency", "rate": "offered requests/s"}
+_STRIP_LABELS = {
+    "running": "running requests",
+    "waiting": "waiting requests",
+    "kv_usage": "KV cache usage",
+    "kv_cache_usage": "KV cache usage",
+}
+
+
+def slug(text: str) -> str:
+    """Return a text as part of a file name or an id."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower() or "x"
+
+
+def plotted_rows(summary: Summary, workload: str) -> list[PointRow]:
+    """Return the rows of a workload that have a place on an axis of load levels."""
+    return [row for row in summary.points if row.workload == workload and row.kind in _X_LABELS]
+
+
+def load_figures(summary: Summary, names: Names, workload: WorkloadView) -> list[Figure]:
+    """Return the figures of one workload; a metric nobody measured has none."""
+    rows = plotted_rows(summary, workload.name)
+    if not rows:
+        return []
+    charts = [_throughput(rows, names), _ratio(summary, rows, names, workload.name)]
+    charts += [_latency(summary, rows, names, metric) for metric in ("tpot", "ttft")]
+    stem = slug(workload.name)
+    return [
+        _figure(chart, f"{stem}-{chart.name}", title, about)
+        for chart, title, about in charts
+        if any(series.marks for series in chart.series)
+    ]
+
+
+def _figure(chart: Chart, name: str, title: str, about: str) -> Figure:
+    chart = Chart(**{**chart.__dict__, "name": name})
+    tips = {
+        f"mark-{series.number}-{index}": mark.words
+        for series in chart.series
+        for index, mark in enumerate(series.marks)
+    }
+    description = f"{about} {_description(chart)}"
+    drawn = svg.render(lambda: draw(chart, legend=False))
+    with_legend = svg.render(lambda: draw(chart, legend=True))
+    return Figure(
+        name,
+        title,
+        description,
+        svg.inline(drawn, f"fig-{name}", title, description, tips),
+        svg.standalone(with_legend, name, title, description, tips),
+    )
+
+
+def _description(chart: Chart) -> str:
+    sentences = [
+        f"{series.name}: "
+        + ", ".join(
+            f"{number(mark.y)} at {number(mark.x)}{'' if mark.valid else ' (invalid)'}"
+            for mark in series.marks
+        )
+        + "."
+        for series in chart.series
+        if series.marks
+    ]
+    if chart.limit is not None:
+        sentences.append(f"The limit is {number(chart.limit)}.")
+    return " ".join(sentences)
+
+
+def _series(
+    rows: Sequence[PointRow], names: Names, key: str, unit: str
+) -> tuple[list[Series], str]:
+    """Return one series per variant for a metric, and the x axis' label."""
+    found = []
+    for variant in names.order:
+        tag = names.tag(variant)
+        marks = [
+            _mark(row, row.metrics[key], tag.text, unit)
+            for row in sorted(rows, key=lambda row: row.level)
+            if row.variant == variant and key in row.metrics and row.metrics[key].value is not None
+        ]
+        found.append(Series(tag.text, tag.series, marks, tag.tone in ("warn", "bad", "muted")))
+    return found, _X_LABELS[rows[0].kind]
+
+
+def _mark(row: PointRow, value: Value, name: str, unit: str) -> Mark:
+    assert value.value is not None
+    words = f"{name}: {with_unit(value.value, unit)} at {_X_LABELS[row.kind]} {number(row.level)}"
+    if not row.valid:
+        words += " (invalid)"
+    return Mark(row.level, value.value, value.low, value.high, row.valid, words)
+
+
+def _throughput(rows: Sequence[PointRow], names: Names) -> tuple[Chart, str, str]:
+    series, x_label = _series(rows, names, THROUGHPUT, "tok/s")
+    title = f"Output throughput by {x_label}"
+    chart = Chart("throughput", x_label, "Output throughput, tok/s (higher is better)", series)
+    return chart, title, "Output tokens per second."
+
+
+def _ratio(
+    summary: Summary, rows: Sequence[PointRow], names: Names, workload: str
+) -> tuple[Chart, str, str]:
+    intervals = {
+        (found.variant, found.level): (found.low, found.high)
+        for found in summary.comparisons
+        if found.workload == workload and found.metric == THROUGHPUT
+    }
+    series = []
+    for variant in names.order:
+        tag = names.tag(variant)
+        marks = []
+        for row in sorted(rows, key=lambda row: row.level):
+            value = row.metrics.get(THROUGHPUT)
+            if row.variant != variant or value is None or value.ratio_to_baseline is None:
+                continue
+            low, high = intervals.get((variant, row.level), (None, None))
+            words = f"{tag.text}: {times(value.ratio_to_baseline)} at {number(row.level)}"
+            marks.append(Mark(row.level, value.ratio_to_baseline, low, high, row.valid, words))
+        if variant != names.baseline:
+            dashed = tag.tone in ("warn", "bad", "muted")
+            series.append(Series(tag.text, tag.series, marks, dashed))
+    x_label = _X_LABELS[rows[0].kind]
+    chart = Chart(
+        "ratio", x_label, "Throughput as a multiple of the baseline's", series,
+        reference=1.0, reference_words="baseline",
+    )  # fmt: skip
+    about = "Output throughput divided by the baseline's at the same load."
+    return chart, f"Throughput against the baseline by {x_label}", about
+
+
+def _latency(
+    summary: Summary, rows: Sequence[PointRow], names: Names, metric: str
+) -> tuple[Chart, str, str]:
+    statistic, limit = latency_statistic(summary, rows, metric)
+    series, x_label = _series(rows, names, f"{metric}_{statistic}_ms", "ms")
+    label = f"{metric.upper()} {statistic}"
+    chart = Chart(
+        metric, x_label, f"{label}, ms (lower is better)", series,
+        limit=limit, limit_words=f"SLO {number(limit)} ms" if limit is not None else "",
+    )  # fmt: skip
+    return chart, f"{label} by {x_label}", f"{label} in milliseconds."
+
+
+def latency_statistic(
+    summary: Summary, rows: Sequence[PointRow], metric: str
+) -> tuple[str, float | None]:
+    """Return which statistic of a latency to draw, with its limit.
+
+    The one that the SLO limits, if at least half of the points have it; else the mean, without
+    a limit: a limit on another statistic would judge nothing.
+    """
+    limits = {limit.key: limit.limit for limit in summary.slo}
+    for statistic in _STATISTICS:
+        key = f"{metric}_{statistic}_ms"
+        have = sum(key in row.metrics and row.metrics[key].value is not None for row in rows)
+        if key in limits and 2 * have >= len(rows):
+            return statistic, limits[key]
+    return "mean", None
+
+
+def timeline_figures(summary: Summary, names: Names) -> list[tuple[Timeline, Figure]]:
+    """Return a small figure for each variant's first session on each workload."""
+    found = []
+    for timeline in summary.timelines[:MOST_TIMELINES]:
+        if timeline.t_s and timeline.series:
+            found.append((timeline, _timeline(timeline, names)))
+    return found
+
+
+def _timeline(timeline: Timeline, names: Names) -> Figure:
+    tag = names.tag(timeline.variant)
+    strips = []
+    for key, values in timeline.series.items():
+        as_share = key.startswith("kv_")
+        label = _STRIP_LABELS.get(key, metric_of(key).title)
+        shown = [None if value is None else 100 * value if as_share else value for value in values]
+        strips.append(Strip(f"{label}, %" if as_share else label, shown))
+    bands = [
+        (point["start_s"], point["end_s"], number(point.get("level", 0.0)))
+        for point in timeline.points
+        if "start_s" in point and "end_s" in point
+    ]
+    name = slug(f"time-{timeline.workload}-{timeline.variant}-{timeline.session}")
+    chart = TimeChart(name, timeline.t_s, strips, bands)
+    title = f"Session {timeline.session} of {tag.text} on {timeline.workload} over time"
+    peaks = ", ".join(f"{strip.label} peaked at {_peak(strip)}" for strip in strips)
+    description = (
+        f"{peaks}, within {number(timeline.t_s[-1] - timeline.t_s[0])} seconds. Shaded bands are "
+        f"load points: {', '.join(words for _, _, words in bands) or 'none'}."
+    )
+    drawn = svg.render(lambda: draw_time(chart))
+    return Figure(
+        name,
+        title,
+        description,
+        svg.inline(drawn, f"fig-{name}", title, description, {}),
+        svg.standalone(drawn, name, title, description, {}),
+    )
+
+
+def _peak(strip: Strip) -> str:
+    values = [value for value in strip.values if value is not None]
+    return number(max(values)) if values else "nothing: it was not measured"

@@ -1,0 +1,142 @@
+"""Numbers as people read them: grouped, rounded, with units; a reason where there is none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from scripts.lib.analysis.summary import Value
+
+MINUS = "\N{MINUS SIGN}"
+TIMES = "\N{MULTIPLICATION SIGN}"
+EN_DASH = "\N{EN DASH}"
+
+Better = Literal["higher", "lower", "neither"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How a metric is called, in which unit it stands, and which direction is good."""
+
+    title: str
+    unit: str
+    better: Better = "neither"
+    scale: float = 1.0
+
+
+METRICS = {
+    "output_throughput_tok_s": Metric("Output throughput", "tok/s", "higher"),
+    "total_throughput_tok_s": Metric("Total throughput", "tok/s", "higher"),
+    "request_throughput": Metric("Request throughput", "req/s", "higher"),
+    "goodput_req_s": Metric("Goodput", "req/s", "higher"),
+    "goodput_share": Metric("Requests within the SLO", "%", "higher", 100),
+    "kv_usage_peak": Metric("KV cache usage, peak", "%", "lower", 100),
+    "kv_usage_mean": Metric("KV cache usage, mean", "%", "lower", 100),
+    "waiting_peak": Metric("Waiting requests, peak", ""),
+    "running_peak": Metric("Running requests, peak", ""),
+    "preemptions": Metric("Preemptions", "", "lower"),
+    "prefix_hit_share": Metric("Prefix cache hits", "%", "higher", 100),
+    "gpu_memory_peak_mib": Metric("GPU memory, peak (NVML)", "MiB", "lower"),
+    "power_mean_w": Metric("GPU power, mean", "W", "lower"),
+    "joules_per_output_token": Metric("GPU energy per output token", "J", "lower"),
+    "usd_per_million_output_tokens": Metric("Cost per million output tokens", "USD", "lower"),
+    "usd_per_million_good_tokens": Metric("Cost per million tokens in good requests", "USD"),
+    "duration_s": Metric("Duration", "s"),
+    "queue_mean_ms": Metric("Queue time, mean (server)", "ms", "lower"),
+}
+"""Metrics with a name of their own; latencies follow from their keys."""
+
+_UNITS = (
+    ("_tok_s", "tok/s", 1.0),
+    ("_req_s", "req/s", 1.0),
+    ("_share", "%", 100.0),
+    ("_mib", "MiB", 1.0),
+    ("_gib", "GiB", 1.0),
+    ("_ms", "ms", 1.0),
+    ("_s", "s", 1.0),
+    ("_w", "W", 1.0),
+)
+_LATENCIES = ("ttft", "tpot", "itl", "e2el")
+
+
+def metric_of(key: str) -> Metric:
+    """Return how the metric ``key`` is shown; a key of no known name is spelt out."""
+    if key in METRICS:
+        return METRICS[key]
+    for suffix, unit, scale in _UNITS:
+        if key.endswith(suffix):
+            words = key.removesuffix(suffix).split("_")
+            latency = words[0] in _LATENCIES
+            head = words[0].upper() if latency else words[0].capitalize()
+            return Metric(
+                " ".join([head, *words[1:]]), unit, "lower" if latency else "neither", scale
+            )
+    return Metric(key.replace("_", " ").capitalize(), "")
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return ``value`` with ``digits`` significant digits, integers whole, thousands grouped."""
+    if math.isnan(value) or math.isinf(value):
+        return str(value)
+    if value == 0:
+        return "0"
+    if float(value).is_integer() or abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}".replace("-", MINUS)
+    decimals = min(digits - 1 - math.floor(math.log10(abs(value))), 6)
+    return f"{value:,.{decimals}f}".replace("-", MINUS)
+
+
+def with_unit(value: float, unit: str, digits: int = 3) -> str:
+    """Return a number and its unit."""
+    return f"{number(value, digits)} {unit}".strip()
+
+
+def shown(value: Value, key: str, digits: int = 3) -> str:
+    """Return a metric's value with its unit, or the reason why there is none."""
+    if value.value is None:
+        return value.missing or "not measured"
+    metric = metric_of(key)
+    return with_unit(value.value * metric.scale, metric.unit, digits)
+
+
+def interval(value: Value, scale: float = 1.0) -> str | None:
+    """Return the confidence interval as ``low-high``; None where there is none."""
+    if value.low is None or value.high is None:
+        return None
+    return f"{number(value.low * scale)}{EN_DASH}{number(value.high * scale)}"
+
+
+def times(ratio: float) -> str:
+    """Return a ratio as ``x1.62``."""
+    return f"{TIMES}{ratio:.2f}"
+
+
+def change(ratio: float) -> str:
+    """Return a ratio as a percentage of change, e.g. ``+24 %``."""
+    percent = round((ratio - 1) * 100)
+    if percent == 0:
+        return "\N{PLUS-MINUS SIGN}0 %"
+    return f"{'+' if percent > 0 else MINUS}{abs(percent)} %"
+
+
+def share(value: float, digits: int = 3) -> str:
+    """Return a share of one as a percentage."""
+    return f"{number(round(value * 100, 6), digits)} %"
+
+
+def size(count: int | float | None) -> str:
+    """Return a number of bytes in the binary unit that suits it."""
+    if count is None:
+        return "unknown"
+    value = float(count)
+    for unit in ("bytes", "KiB", "MiB"):
+        if abs(value) < 1024:
+            return with_unit(value, unit)
+        value /= 1024
+    return with_unit(value, "GiB")
+
+
+def plural(count: int, noun: str, plural_noun: str | None = None) -> str:
+    """Return a count and its noun: ``1 request``, ``2 requests``."""
+    return f"{count:,} {noun if count == 1 else plural_noun or noun + 's'}"

@@ -1,0 +1,186 @@
+"""Results, third part: quality by axis, what was lost and gained, and what it looked like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scripts.lib.analysis.summary import AxisQuality, QualityView, Summary, Value
+from scripts.lib.report.blocks import (
+    Block,
+    Bullets,
+    Cell,
+    Chip,
+    Column,
+    Details,
+    Example,
+    Link,
+    Table,
+    Text,
+    Tone,
+)
+from scripts.lib.report.names import Names
+from scripts.lib.report.numbers import EN_DASH, MINUS, number, plural, share
+
+OUTCOME_TONES: dict[str, Tone] = {
+    "baseline": "plain",
+    "non-inferior": "good",
+    "worse": "bad",
+    "undecided": "warn",
+    "not measured": "muted",
+}
+
+
+def quality_blocks(summary: Summary, names: Names) -> list[Block]:
+    """Return the verdicts, the axes, and folded examples of lost and gained items."""
+    if not summary.quality:
+        return [Text("Quality was not measured in this study.", "warn")]
+    blocks: list[Block] = [_verdicts(summary, names)]
+    blocks += _axes(summary, names)
+    for view in summary.quality:
+        blocks += _flips(view, names)
+    return blocks
+
+
+def _verdicts(summary: Summary, names: Names) -> Table:
+    columns = [
+        Column("Variant"),
+        Column("Verdict"),
+        Column("Tasks right", numeric=True),
+        Column("Format right", numeric=True),
+        Column("Tool calls right", numeric=True),
+        Column("Similarity to the baseline", numeric=True),
+        Column("Lost and gained"),
+    ]
+    rows = [_verdict(view, names) for view in summary.quality]
+    caption = (
+        "Quality against the baseline's own answers: an item that the baseline got wrong too "
+        "is not held against a variant."
+    )
+    return Table(caption, columns, rows)
+
+
+def _verdict(view: QualityView, names: Names) -> list[Cell]:
+    head = Cell(tag=names.tag(view.variant), sources=[Link(view.source)] if view.source else [])
+    words = view.not_applicable or view.words
+    chip = Chip(view.outcome, OUTCOME_TONES[view.outcome])
+    cells = [
+        head,
+        Cell(words, chips=[chip]),
+        _share_cell(view.task_success),
+        _share_cell(view.format_accuracy),
+        _share_cell(view.tool_success),
+        _share_cell(view.similarity),
+    ]
+    if view.outcome == "baseline":
+        return [*cells, Cell("the reference")]
+    if view.not_applicable:
+        return [*cells, Cell("not measured", tone="muted")]
+    return [*cells, Cell(f"{view.lost} lost, {view.gained} gained", _test_words(view))]
+
+
+def _test_words(view: QualityView) -> list[str]:
+    notes = []
+    if view.difference_low is not None and view.difference_high is not None:
+        low, high = _points(view.difference_low), _points(view.difference_high)
+        notes.append(f"difference {low} to {high} points (95 % CI)")
+    if view.p_value is not None:
+        notes.append(f"exact McNemar p = {number(view.p_value)}")
+    return notes
+
+
+def _points(difference: float) -> str:
+    points = round(100 * difference)
+    return f"{'+' if points > 0 else MINUS if points < 0 else ''}{abs(points)}"
+
+
+def _share_cell(value: Value) -> Cell:
+    if value.value is None:
+        return Cell(value.missing or "not measured", tone="muted")
+    notes = []
+    if value.low is not None and value.high is not None:
+        notes.append(f"95 % CI {share(value.low)}{EN_DASH}{share(value.high)}")
+    if value.n is not None:
+        notes.append(f"n = {value.n:,}")
+    return Cell(share(value.value), notes)
+
+
+def _axes(summary: Summary, names: Names) -> list[Block]:
+    views = [view for view in summary.quality if view.axes]
+    if not views:
+        return []
+    axes = list(dict.fromkeys(axis.axis for view in views for axis in view.axes))
+    columns = [Column("Axis"), *[Column(names.text(view.variant), numeric=True) for view in views]]
+    by_axis = {(view.variant, axis.axis): axis for view in views for axis in view.axes}
+    if len(views) > 4:
+        return [_long_axes(views, names)]
+    rows = [
+        [
+            Cell(axis),
+            *[_axis_cell(by_axis.get((view.variant, axis)), view.outcome) for view in views],
+        ]
+        for axis in axes
+    ]
+    return [Table("Items right on each axis.", columns, rows)]
+
+
+def _axis_cell(axis: AxisQuality | None, outcome: str) -> Cell:
+    if axis is None:
+        return Cell("not measured on this axis", tone="muted")
+    return Cell(f"{axis.passed} of {axis.items}", _axis_notes(axis, outcome == "baseline"))
+
+
+def _axis_notes(axis: AxisQuality, is_baseline: bool) -> list[str]:
+    if is_baseline:
+        return [f"{axis.items - axis.passed} wrong"]
+    notes = [f"{len(axis.lost)} lost, {len(axis.gained)} gained"]
+    if axis.baseline_wrong_too:
+        notes.append(f"the baseline got {axis.baseline_wrong_too} wrong too")
+    if axis.similarity_to_baseline is not None:
+        notes.append(f"similarity {number(axis.similarity_to_baseline)}")
+    notes.append(f"{axis.identical_to_baseline} identical")
+    return notes
+
+
+def _long_axes(views: Sequence[QualityView], names: Names) -> Table:
+    """One row per variant and axis: what fits a page with many variants."""
+    rows = [
+        [
+            Cell(tag=names.tag(view.variant)),
+            Cell(axis.axis),
+            _axis_cell(axis, view.outcome),
+        ]
+        for view in views
+        for axis in view.axes
+    ]
+    columns = [Column("Variant"), Column("Axis"), Column("Items right", numeric=True)]
+    return Table("Items right on each axis.", columns, rows)
+
+
+def _flips(view: QualityView, names: Names) -> list[Block]:
+    lost = [item for axis in view.axes for item in axis.lost]
+    gained = [item for axis in view.axes for item in axis.gained]
+    if not (lost or gained or view.examples) or view.outcome == "baseline":
+        return []
+    lines = []
+    if lost:
+        lines.append(f"Lost (the baseline was right): {', '.join(lost)}.")
+    if gained:
+        lines.append(f"Gained (the baseline was wrong): {', '.join(gained)}.")
+    blocks: list[Block] = [Bullets(lines)] if lines else []
+    blocks += [_example(one, view, names) for one in view.examples]
+    title = f"{plural(len(lost), 'item')} lost, {len(gained)} gained"
+    if view.examples:
+        title += f", {plural(len(view.examples), 'example')}"
+    return [Details(title, blocks, names.tag(view.variant))]
+
+
+def _example(one: dict[str, str], view: QualityView, names: Names) -> Example:
+    title = " · ".join(part for part in (one.get("axis", ""), one.get("id", "")) if part)
+    return Example(
+        title or "one item",
+        one.get("prompt") or "(the prompt was not kept)",
+        one.get("baseline") or "(an empty answer)",
+        one.get("variant") or "(an empty answer)",
+        names.tag(view.variant),
+        names.tag(names.baseline),
+    )

@@ -1,0 +1,239 @@
+"""The parts before the results: environment, workload, SLO."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+
+from scripts.lib.analysis.summary import EngineView, Summary, VariantView, WorkloadView
+from scripts.lib.report.blocks import (
+    Block,
+    Bullets,
+    Callout,
+    Cell,
+    Code,
+    Column,
+    Details,
+    Fact,
+    Facts,
+    Heading,
+    Link,
+    Section,
+    Table,
+    Text,
+)
+from scripts.lib.report.names import Names
+from scripts.lib.report.numbers import number, plural, size, with_unit
+
+_LENGTHS = ("min", "p50", "mean", "p95", "max")
+
+
+def environment(summary: Summary, names: Names) -> Section:
+    """The machine, the engines, the variants, and the state of the workflow."""
+    blocks: list[Block] = [
+        Heading("Machine"),
+        Facts(_machine(summary)),
+        Heading("Engines"),
+        *[block for engine in summary.engines for block in _engine(engine)],
+        Heading("Variants"),
+        _variants(summary, names),
+        *[_serving(variant, names) for variant in summary.variants],
+        Heading("Workflow"),
+        Facts(_provenance(summary)),
+    ]
+    lead = "Numbers hold for this machine and these versions; another GPU or engine needs a run of its own."
+    return Section("environment", "Environment", blocks, lead)
+
+
+def _machine(summary: Summary) -> list[Fact]:
+    host = summary.host
+    cores = f"{host.cpu.usable_cores} of {host.cpu.logical_cores} logical cores usable"
+    flags = f"; {', '.join(host.cpu.flags)}" if host.cpu.flags else ""
+    gpus = [
+        f"{gpu.index}: {gpu.name}, {gpu.memory_mib:,} MiB, compute capability "
+        f"{gpu.compute_capability}"
+        for gpu in host.gpus
+    ]
+    source = _known(summary, "host.json")
+    return [
+        Fact("GPU", "; ".join(gpus) or f"none. {host.no_gpu_reason or ''}".strip(), sources=source),
+        Fact("Driver", _driver(summary)),
+        Fact("CPU", f"{host.cpu.model}; {cores}{flags}"),
+        Fact("Memory", with_unit(host.memory_gib, "GiB")),
+        Fact("System", f"{host.os}, Python {host.python}"),
+        Fact("Price", _price(summary.price_usd_per_hour)),
+    ]
+
+
+def _driver(summary: Summary) -> str:
+    host = summary.host
+    if not host.driver:
+        return "no NVIDIA driver" if not host.gpus else "unknown"
+    return f"{host.driver}, CUDA {host.cuda_driver or 'version unknown'}"
+
+
+def _price(usd_per_hour: float | None) -> str:
+    if usd_per_hour is None:
+        return "not given in the study, so no costs are shown"
+    return f"{number(usd_per_hour)} USD per hour, as the study says"
+
+
+def _engine(engine: EngineView) -> list[Block]:
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(engine.versions.items()))
+    lock = engine.lock or "none: this engine is not an environment of ours"
+    facts = [
+        Fact("Engine", f"{engine.name} ({engine.kind})"),
+        Fact("Versions", versions or "unknown: the engine does not tell"),
+        Fact("Lock file", lock, code=engine.lock is not None),
+    ]
+    if engine.lock_sha256:
+        facts.append(Fact("Lock file's SHA-256", engine.lock_sha256, code=True))
+    return [Facts(facts)]
+
+
+def _variants(summary: Summary, names: Names) -> Table:
+    columns = [
+        Column("Variant"),
+        Column("Weights and activations"),
+        Column("Checkpoint"),
+        Column("Size on disk", numeric=True),
+        Column("Ideal size", numeric=True),
+        Column("GPUs", numeric=True),
+    ]
+    rows = [
+        [
+            Cell(tag=names.tag(variant.name)),
+            Cell(variant.scheme_words),
+            Cell(
+                variant.checkpoint,
+                notes=[variant.checkpoint_source],
+                sources=[Link(variant.manifest)],
+            ),
+            Cell(size(variant.checkpoint_bytes)),
+            Cell(size(variant.ideal_bytes)),
+            Cell(str(variant.gpus) if variant.gpus else "none"),
+        ]
+        for variant in summary.variants
+    ]
+    caption = "The variants. Ideal size is parameters × bits / 8: scales, zero points and unquantized layers come on top."
+    return Table(caption, columns, rows, "The study has no variants.")
+
+
+def _serving(variant: VariantView, names: Names) -> Details:
+    command = shlex.join(variant.command) if variant.command else None
+    blocks: list[Block] = [
+        Code(command, "Command") if command else Text("No server was started for this variant."),
+        Code(shlex.join(variant.serving_flags) or "(none)", "Serving flags of this variant"),
+    ]
+    if variant.environment:
+        lines = "\n".join(f"{key}={value}" for key, value in sorted(variant.environment.items()))
+        blocks.append(Code(lines, "Environment variables"))
+    return Details("How it was served", blocks, names.tag(variant.name))
+
+
+def _provenance(summary: Summary) -> list[Fact]:
+    made = summary.provenance
+    state = {True: "with uncommitted changes", False: "clean", None: "state unknown"}
+    commit = f"{made.git_commit} ({state[made.git_dirty]})" if made.git_commit else "unknown"
+    versions = ", ".join(f"{name} {text}" for name, text in sorted(made.workflow_versions.items()))
+    return [
+        Fact("Study", f"{summary.study}, configuration hash {made.study_hash}"),
+        Fact("Made at", made.created_at),
+        Fact("Git commit", commit),
+        Fact("Workflow", f"version {made.tool_version}; {versions}".rstrip("; ")),
+    ]
+
+
+def workload(summary: Summary, names: Names) -> Section:
+    """What was sent, how often, and how long prompts and answers really were."""
+    blocks: list[Block] = []
+    for one in summary.workloads:
+        blocks += [Heading(one.name), Facts(_workload(one)), _lengths(one, names)]
+    if not blocks:
+        blocks.append(Text("The study has no workload.", "muted"))
+    return Section("workload", "Workload", blocks)
+
+
+def _workload(one: WorkloadView) -> list[Fact]:
+    decoding = ", ".join(f"{key} = {_json(value)}" for key, value in sorted(one.decoding.items()))
+    return [
+        Fact("Data set", one.dataset_words),
+        Fact(
+            "Data set's SHA-256",
+            one.dataset_sha256 or "none: the prompts are made from the seed",
+            code=one.dataset_sha256 is not None,
+        ),
+        Fact("Load", one.load_words),
+        Fact("Warm-up", one.warmup_words),
+        Fact(
+            "Repeats",
+            f"{plural(one.repetitions, 'repetition')} of each point in each of "
+            f"{plural(one.sessions, 'session')}; a session is a fresh server",
+        ),
+        Fact("Endpoint", one.endpoint, code=True),
+        Fact("Decoding", decoding or "the engine's defaults"),
+        Fact("Seed", str(one.seed)),
+    ]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _lengths(one: WorkloadView, names: Names) -> Table:
+    rows = [[Cell("Prompts"), *_length_cells(one.input_tokens)]]
+    rows += [
+        [Cell(tag=names.tag(variant), notes=["answers"]), *_length_cells(lengths)]
+        for variant, lengths in one.output_tokens.items()
+    ]
+    columns = [Column("Tokens"), *[Column(name, numeric=True) for name in _LENGTHS]]
+    caption = "Lengths in tokens as they really were. A quantized model may answer longer than its baseline."
+    return Table(caption, columns, rows)
+
+
+def _length_cells(lengths: Mapping[str, float]) -> list[Cell]:
+    return [
+        Cell(number(lengths[name])) if name in lengths else Cell("not recorded", tone="muted")
+        for name in _LENGTHS
+    ]
+
+
+def slo(summary: Summary) -> Section:
+    """The limits, set before the measurement."""
+    if not summary.slo:
+        text = Text("The study sets no limits, so no load point passes or fails.", "muted")
+        return Section("slo", "SLO", [text])
+    columns = [Column("Limit"), Column("Key"), Column("Requests a point needs", numeric=True)]
+    rows = [
+        [
+            Cell(limit.words),
+            Cell(limit.key, code=True),
+            Cell(f"{limit.requests_needed:,}" if limit.requests_needed else "any number"),
+        ]
+        for limit in summary.slo
+    ]
+    blocks: list[Block] = [Table("A load point passes when it keeps every limit.", columns, rows)]
+    withheld = _withheld(summary)
+    if withheld:
+        lead = Text("A percentile of too few requests is a guess, so it is withheld:")
+        blocks.append(Callout("Limits that could not be judged", "warn", [lead, Bullets(withheld)]))
+    return Section("slo", "SLO", blocks, "Set in the study file before anything was measured.")
+
+
+def _withheld(summary: Summary) -> list[str]:
+    """Say how many points lack the percentile that a limit is about."""
+    found = []
+    for limit in summary.slo:
+        rows = [row for row in summary.points if limit.key in row.metrics]
+        without = [row for row in rows if row.metrics[limit.key].value is None]
+        if without:
+            reason = without[0].metrics[limit.key].missing or "not measured"
+            found.append(
+                f"{limit.key} at {len(without)} of {plural(len(rows), 'point')} (e.g. {reason})."
+            )
+    return found
+
+
+def _known(summary: Summary, path: str) -> Sequence[Link]:
+    return [Link(path)] if path in summary.files else []

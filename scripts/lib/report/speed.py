@@ -1,0 +1,364 @@
+"""Results, second part: speed by load, SLO by load, and every metric of every point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from scripts.lib.analysis.summary import Boundary, Comparison, PointRow, Summary, Value
+from scripts.lib.report.blocks import (
+    Block,
+    Bullets,
+    Cell,
+    Chip,
+    Column,
+    Details,
+    Figures,
+    Heading,
+    Link,
+    Table,
+    Text,
+    Tone,
+)
+from scripts.lib.report.figures import (
+    THROUGHPUT,
+    load_figures,
+    plotted_rows,
+    timeline_figures,
+)
+from scripts.lib.report.names import Names
+from scripts.lib.report.numbers import (
+    change,
+    interval,
+    metric_of,
+    number,
+    plural,
+    share,
+    times,
+    with_unit,
+)
+
+MOST_COLUMNS = 5
+Load = tuple[str, float]
+_TABLE_METRICS = (
+    (THROUGHPUT, "Output throughput, tok/s", ()),
+    ("tpot_mean_ms", "TPOT mean, ms", ("tpot_p95_ms", "tpot_p99_ms")),
+    ("ttft_mean_ms", "TTFT mean, ms", ("ttft_p95_ms", "ttft_p99_ms")),
+)
+_COSTS = ("usd_per_million_output_tokens", "usd_per_million_good_tokens", "joules_per_output_token")
+_OUTCOMES: dict[str, str] = {
+    "better": "better",
+    "worse": "worse",
+    "tie": "a tie",
+    "undecided": "undecided",
+}
+
+
+def speed_blocks(summary: Summary, names: Names) -> list[Block]:
+    """Return figures and tables of each workload."""
+    blocks: list[Block] = []
+    for workload in summary.workloads:
+        rows = [row for row in summary.points if row.workload == workload.name]
+        if len(summary.workloads) > 1:
+            blocks.append(Heading(f"Workload {workload.name}"))
+        if not rows:
+            blocks.append(Text(f"No load point of {workload.name} was measured.", "warn"))
+            continue
+        blocks += _figures(summary, names, workload.name)
+        blocks += _tables(summary, names, rows)
+    return blocks or [Text("No load point was measured.", "warn")]
+
+
+def _figures(summary: Summary, names: Names, workload: str) -> list[Block]:
+    view = next(one for one in summary.workloads if one.name == workload)
+    figures = load_figures(summary, names, view)
+    if not figures:
+        return [Text("There is no figure: no load point has a value to draw.", "muted")]
+    drawn = {row.variant for row in plotted_rows(summary, workload)}
+    legend = [names.tag(variant) for variant in names.order if variant in drawn]
+    note = (
+        "Bars through the points are 95 % confidence intervals. Dashed lines: the kernel verdict "
+        "is not “as expected”. Hollow grey points are invalid."
+    )
+    return [Figures(figures, legend, note)]
+
+
+def _tables(summary: Summary, names: Names, rows: Sequence[PointRow]) -> list[Block]:
+    compared = {
+        (one.workload, one.variant, one.level, one.metric): one for one in summary.comparisons
+    }
+    blocks: list[Block] = []
+    for key, title, tails in _TABLE_METRICS:
+
+        def cell(row: PointRow, key: str = key, tails: Sequence[str] = tails) -> Cell:
+            found = compared.get((row.workload, row.variant, row.level, key))
+            return metric_cell(row, key, tails, found, names)
+
+        caption = f"{title}, by {_axis_word(rows)}. n counts the runs or requests behind a number."
+        blocks += matrix(caption, rows, names, cell, sources=True)
+    blocks += _slo(summary, names, rows)
+    blocks += _crossovers(summary, rows[0].workload)
+    if any(key in row.metrics for key in _COSTS for row in rows):
+        blocks += _costs(rows, names)
+    return [*blocks, *_everything(rows, names)]
+
+
+def _axis_word(rows: Sequence[PointRow]) -> str:
+    return {"concurrency": "concurrency", "rate": "offered requests/s"}.get(rows[0].kind, "load")
+
+
+def load_title(load: Load) -> str:
+    """Return how a load point is called: ``Concurrency 8``."""
+    kind, level = load
+    return {
+        "concurrency": f"Concurrency {number(level)}",
+        "rate": f"{number(level)} req/s",
+    }.get(kind, kind.capitalize())
+
+
+def matrix(
+    caption: str,
+    rows: Sequence[PointRow],
+    names: Names,
+    cell: Callable[[PointRow], Cell],
+    sources: bool = False,
+    last: Callable[[str], Cell] | None = None,
+    last_title: str = "",
+) -> list[Block]:
+    """Return tables of variants by load, a few levels at a time so that they fit a page."""
+    loads = sorted({(row.kind, row.level) for row in rows})
+    found = {(row.variant, row.kind, row.level): row for row in rows}
+    variants = [name for name in names.order if any(row.variant == name for row in rows)]
+    variants += sorted({row.variant for row in rows} - set(variants))
+    tables: list[Block] = []
+    for part, final in _chunks(loads):
+        body = []
+        for name in variants:
+            have = [found.get((name, *load)) for load in part]
+            paths = [path for row in have if row for path in row.sources] if sources else []
+            head = Cell(tag=names.tag(name), sources=[Link(path) for path in dict.fromkeys(paths)])
+            line = [head, *[cell(row) if row else _absent() for row in have]]
+            body.append([*line, last(name)] if last and final else line)
+        columns = [Column("Variant"), *[Column(load_title(load), numeric=True) for load in part]]
+        if last and final:
+            columns.append(Column(last_title))
+        tables.append(Table(caption, columns, body))
+    return tables
+
+
+def _chunks(loads: Sequence[Load]) -> Iterator[tuple[Sequence[Load], bool]]:
+    for start in range(0, len(loads), MOST_COLUMNS):
+        yield loads[start : start + MOST_COLUMNS], start + MOST_COLUMNS >= len(loads)
+
+
+def _absent() -> Cell:
+    return Cell("not measured at this load", tone="muted")
+
+
+def metric_cell(
+    row: PointRow,
+    key: str,
+    tails: Sequence[str],
+    comparison: Comparison | None,
+    names: Names,
+) -> Cell:
+    """Return one number of one point: ratio, interval, samples, tails and SLO verdict below it."""
+    value = row.metrics.get(key)
+    chips = status_chips(row)
+    if value is None or value.value is None:
+        reason = value.missing if value and value.missing else "not measured"
+        return Cell(reason, chips=chips, tone="muted")
+    notes = []
+    if row.variant == names.baseline:
+        notes.append("the baseline")
+    elif value.ratio_to_baseline is not None:
+        notes.append(_ratio_words(key, value.ratio_to_baseline, comparison))
+    notes += _sample_words(value)
+    notes += [_tail_words(row, tail) for tail in tails if tail in row.metrics]
+    if row.completed < row.sent:
+        notes.append(f"{row.completed:,} of {row.sent:,} requests completed")
+    return Cell(number(value.value), notes, chips, tone="plain" if row.valid else "muted")
+
+
+def _ratio_words(key: str, ratio: float, comparison: Comparison | None) -> str:
+    words = times(ratio) if metric_of(key).better == "higher" else change(ratio)
+    if comparison is None:
+        return f"{words} against the baseline"
+    return f"{words} against the baseline: {_OUTCOMES[comparison.outcome]}"
+
+
+def _sample_words(value: Value) -> list[str]:
+    parts = []
+    span = interval(value)
+    if span and value.low != value.high:
+        parts.append(f"95 % CI {span}")
+    if value.n is not None:
+        parts.append(f"n = {value.n:,}")
+    return [", ".join(parts)] if parts else []
+
+
+def _tail_words(row: PointRow, key: str) -> str:
+    statistic = key.split("_")[1]
+    value = row.metrics[key]
+    if value.value is None:
+        reason = value.missing or "not measured"
+        return reason if statistic in reason else f"{statistic}: {reason}"
+    return f"{statistic} {number(value.value)}"
+
+
+def status_chips(row: PointRow) -> list[Chip]:
+    """Return whether a point is invalid, and whether it keeps the SLO."""
+    chips = [] if row.valid else [Chip("invalid", "bad")]
+    if row.slo_pass is not None:
+        chips.append(Chip("SLO ✓", "good") if row.slo_pass else Chip("SLO ✗", "bad"))
+    return chips
+
+
+def _slo(summary: Summary, names: Names, rows: Sequence[PointRow]) -> list[Block]:
+    found = {one.variant: one for one in summary.boundaries if one.workload == rows[0].workload}
+
+    def boundary(variant: str) -> Cell:
+        return boundary_cell(found.get(variant))
+
+    caption = "Which load keeps every SLO limit, and the last one that does."
+    return matrix(caption, rows, names, slo_cell, last=boundary, last_title="Last passing load")
+
+
+def slo_cell(row: PointRow) -> Cell:
+    """Return a point's SLO verdict with every limit it missed."""
+    if not row.valid:
+        return Cell(chips=[Chip("invalid", "bad")], notes=row.invalid_reasons, tone="muted")
+    if row.slo_pass is None:
+        return Cell(chips=[Chip("not judged", "muted")], notes=row.slo_failed, tone="muted")
+    chip = Chip("passes", "good") if row.slo_pass else Chip("fails", "bad")
+    return Cell(chips=[chip], notes=row.slo_failed)
+
+
+def boundary_cell(boundary: Boundary | None) -> Cell:
+    """Return up to which load a variant keeps the SLO, in words."""
+    if boundary is None:
+        return Cell("not known", tone="muted")
+    return Cell(boundary.words)
+
+
+def _crossovers(summary: Summary, workload: str) -> list[Block]:
+    found = [one for one in summary.crossovers if one.workload == workload]
+    if not found:
+        return []
+    words = [f"{metric_of(one.metric).title}: {one.words}" for one in found]
+    return [Heading("Where each variant is best"), Bullets(words)]
+
+
+def _costs(rows: Sequence[PointRow], names: Names) -> list[Block]:
+    blocks: list[Block] = [Heading("Cost and energy")]
+    for key in _COSTS:
+        held = [row for row in rows if key in row.metrics]
+        reasons = {row.metrics[key].missing for row in held if row.metrics[key].value is None}
+        metric = metric_of(key)
+        if held and not any(row.metrics[key].value is not None for row in held):
+            why = "; ".join(sorted(reason or "not measured" for reason in reasons))
+            blocks.append(Text(f"{metric.title}: {why}.", "muted"))
+        elif held:
+
+            def cell(row: PointRow, key: str = key) -> Cell:
+                return metric_cell(row, key, (), None, names)
+
+            blocks += matrix(f"{metric.title}, {metric.unit}.", held, names, cell)
+    return blocks
+
+
+def _everything(rows: Sequence[PointRow], names: Names) -> list[Block]:
+    """Return, folded, every metric of every point: whole run, and steady window beside it."""
+    blocks: list[Block] = []
+    for variant in names.order:
+        mine = sorted((row for row in rows if row.variant == variant), key=lambda row: row.level)
+        if mine:
+            title = f"All {plural(len(mine), 'load point')}, every metric"
+            tables = list(_metric_tables(mine))
+            warnings = [
+                f"{load_title((row.kind, row.level))}: {sentence}"
+                for row in mine
+                for sentence in [*row.invalid_reasons, *row.warnings]
+            ]
+            tail: list[Block] = [Text("Remarks:"), Bullets(warnings)] if warnings else []
+            blocks.append(Details(title, [*tables, *tail], names.tag(variant)))
+    return blocks
+
+
+def _metric_tables(rows: Sequence[PointRow]) -> Iterator[Block]:
+    for start in range(0, len(rows), MOST_COLUMNS):
+        part = rows[start : start + MOST_COLUMNS]
+        keys = list(dict.fromkeys(key for row in part for key in row.metrics))
+        body = [
+            [
+                Cell("Requests completed"),
+                *[Cell(f"{row.completed:,} of {row.sent:,}") for row in part],
+            ],
+            [Cell("Runs"), *[Cell(str(row.runs)) for row in part]],
+            [Cell("SLO"), *[slo_cell(row) for row in part]],
+            *[_metric_row(key, part) for key in keys],
+            [Cell("Raw files"), *[Cell(sources=[Link(p) for p in row.sources]) for row in part]],
+        ]
+        titles = [Column(load_title((row.kind, row.level)), numeric=True) for row in part]
+        yield Table("Every metric; below it that of the steady window, where there is one.",
+                    [Column("Metric"), *titles], body)  # fmt: skip
+
+
+def _metric_row(key: str, rows: Sequence[PointRow]) -> list[Cell]:
+    metric = metric_of(key)
+    cells = []
+    for row in rows:
+        value = row.metrics.get(key)
+        if value is None or value.value is None:
+            reason = value.missing if value and value.missing else "not measured"
+            cells.append(Cell(reason, _steady_words(row, key), tone="muted"))
+            continue
+        scaled = with_unit(value.value * metric.scale, metric.unit)
+        span = interval(value, metric.scale)
+        notes = [f"95 % CI {span}"] if span and value.low != value.high else []
+        tone: Tone = "plain" if row.valid else "muted"
+        cells.append(Cell(scaled, [*notes, *_steady_words(row, key)], tone=tone))
+    return [Cell(metric.title), *cells]
+
+
+def _steady_words(row: PointRow, key: str) -> list[str]:
+    value = row.steady.get(key)
+    if value is None:
+        return []
+    metric = metric_of(key)
+    if value.value is None:
+        return [f"steady: {value.missing or 'not measured'}"]
+    return [f"steady: {with_unit(value.value * metric.scale, metric.unit)}"]
+
+
+def noise_blocks(summary: Summary) -> list[Block]:
+    """Return how much repeats of the same thing differ: smaller differences mean nothing."""
+    if not summary.noise_floor:
+        return [Text("The noise floor was not measured.", "muted")]
+    rows = [
+        [
+            Cell(metric_of(key).title),
+            Cell(share(value.value), [f"n = {value.n:,}"] if value.n else [])
+            if value.value is not None
+            else Cell(value.missing or "not measured", tone="muted"),
+        ]
+        for key, value in summary.noise_floor.items()
+    ]
+    caption = "How far repeats of the baseline lie apart. A smaller difference is none."
+    return [Table(caption, [Column("Metric"), Column("Noise floor", numeric=True)], rows)]
+
+
+def timeline_blocks(summary: Summary, names: Names) -> list[Block]:
+    """Return the time lines, folded; at most a page full."""
+    drawn = timeline_figures(summary, names)
+    if not drawn:
+        return [Text("No time series was recorded.", "muted")]
+    note = "Shaded: the load points, with their level above."
+    left_out = len(summary.timelines) - len(drawn)
+    if left_out > 0:
+        note += (
+            f" {plural(left_out, 'more session')} is in the raw files."
+            if left_out == 1
+            else (f" {left_out} more sessions are in the raw files.")
+        )
+    figures = Figures([figure for _, figure in drawn], (), note)
+    return [Details(f"{plural(len(drawn), 'session')} over time", [figures])]

@@ -1,0 +1,181 @@
+"""The decision: its gates, what was chosen and rejected, and when to roll back."""
+
+from __future__ import annotations
+
+import shlex
+
+from scripts.lib.analysis.summary import Candidate, Finding, Gate, Rollback, Summary
+from scripts.lib.report.blocks import (
+    Block,
+    Bullets,
+    Callout,
+    Cell,
+    Chip,
+    Code,
+    Column,
+    Details,
+    Heading,
+    Link,
+    Section,
+    Table,
+    Text,
+    Tone,
+)
+from scripts.lib.report.names import Names
+from scripts.lib.report.numbers import shown
+
+GATES = {
+    "starts": "Starts",
+    "fits": "Fits in memory",
+    "kernel": "Runs as promised",
+    "quality": "Keeps quality",
+    "valid": "Was measured soundly",
+    "slo": "Keeps the SLO",
+    "cost": "Cost",
+}
+OUTCOME_TONES: dict[str, Tone] = {
+    "recommended": "good",
+    "none qualifies": "bad",
+    "undecided": "warn",
+}
+_GATE_CHIPS: dict[bool | None, Chip] = {
+    True: Chip("passed", "good"),
+    False: Chip("failed", "bad"),
+    None: Chip("could not be judged", "warn"),
+}
+_QUALIFIES: dict[bool | None, Chip] = {
+    True: Chip("qualifies", "good"),
+    False: Chip("rejected", "bad"),
+    None: Chip("undecided", "warn"),
+}
+_SEVERITIES: dict[str, Tone] = {"info": "plain", "warning": "warn", "critical": "bad"}
+
+
+def finding_blocks(summary: Summary, names: Names) -> list[Block]:
+    """Return each diagnosis as a box: evidence, likely cause, next check."""
+    if not summary.findings:
+        return [Text("No rule of the diagnosis found anything to report.", "muted")]
+    return [_finding(finding, names) for finding in summary.findings]
+
+
+def _finding(finding: Finding, names: Names) -> Callout:
+    title = finding.rule.replace("-", " ").replace("_", " ")
+    where = f"{finding.where} of {finding.workload}" if finding.workload else finding.where
+    blocks: list[Block] = [
+        Bullets(list(finding.evidence)),
+        Text(f"Likely cause: {finding.cause}"),
+        Text(f"Next check: {finding.next_check}"),
+    ]
+    tag = names.tag(finding.variant) if finding.variant else None
+    return Callout(f"{title} ({where})", _SEVERITIES[finding.severity], blocks, tag)
+
+
+def decision(summary: Summary, names: Names) -> Section:
+    """What was chosen and why, what was rejected and why, its limits, and the way back."""
+    made = summary.decision
+    chosen = names.tag(made.variant) if made.variant else None
+    tone = OUTCOME_TONES[made.outcome]
+    reasons: list[Block] = [Bullets(list(made.reasons))] if made.reasons else []
+    blocks: list[Block] = [
+        Callout(made.headline, tone, reasons, chosen),
+        Heading("Gates"),
+        _gate_table(summary, names),
+        *[_gate_details(candidate, names) for candidate in made.candidates],
+        Heading("Rejected"),
+        *_rejected(summary, names),
+        Heading("Known limitations"),
+        *_sentences(list(made.limitations), "None was noted."),
+        Heading("Rollback"),
+        *rollback_blocks(summary),
+    ]
+    return Section("decision", "Decision", blocks)
+
+
+def _gate_table(summary: Summary, names: Names) -> Table:
+    candidates = summary.decision.candidates
+    present = {gate.gate for candidate in candidates for gate in candidate.gates}
+    kinds = [kind for kind in GATES if kind in present]
+    columns = [
+        Column("Variant"),
+        *[Column(GATES[kind]) for kind in kinds],
+        Column("Verdict"),
+        Column("Score", numeric=True),
+    ]
+    rows = [
+        [
+            Cell(tag=names.tag(candidate.variant)),
+            *[_gate_cell(candidate, kind) for kind in kinds],
+            Cell(chips=[_QUALIFIES[candidate.qualifies]]),
+            _score(candidate),
+        ]
+        for candidate in candidates
+    ]
+    caption = f"Every variant goes through the gates; those that qualify are ranked by {summary.decision.ranked_by}."
+    return Table(caption, columns, rows, "There was nothing to judge.")
+
+
+def _gate_cell(candidate: Candidate, kind: str) -> Cell:
+    found = [gate for gate in candidate.gates if gate.gate == kind]
+    if not found:
+        return Cell("not reached", tone="muted")
+    return Cell(chips=[_GATE_CHIPS[gate.passed] for gate in found])
+
+
+def _score(candidate: Candidate) -> Cell:
+    text = shown(candidate.score, "")
+    return Cell(text, tone="plain" if candidate.score.value is not None else "muted")
+
+
+def _gate_details(candidate: Candidate, names: Names) -> Details:
+    rows = [
+        [
+            Cell(GATES[gate.gate]),
+            Cell(chips=[_GATE_CHIPS[gate.passed]]),
+            Cell(gate.why, sources=_source(gate)),
+        ]
+        for gate in candidate.gates
+    ]
+    columns = [Column("Gate"), Column("Passed?"), Column("Why")]
+    table = Table("In the order of judging.", columns, rows, "No gate was reached.")
+    return Details("Gate by gate", [table], names.tag(candidate.variant))
+
+
+def _source(gate: Gate) -> list[Link]:
+    return [Link(gate.source)] if gate.source else []
+
+
+def _rejected(summary: Summary, names: Names) -> list[Block]:
+    made = summary.decision
+    if not made.rejected:
+        return [Text("No variant was rejected.", "muted")]
+    rows = [
+        [Cell(tag=names.tag(variant)), Cell(" ".join(whys) or "No reason was given.")]
+        for variant, whys in made.rejected.items()
+    ]
+    return [Table("What was given up, and why.", [Column("Variant"), Column("Why")], rows)]
+
+
+def _sentences(items: list[str], none: str) -> list[Block]:
+    return [Bullets(items)] if items else [Text(none, "muted")]
+
+
+def rollback_blocks(summary: Summary) -> list[Block]:
+    """Return when to go back (words and PromQL) and the command that does it."""
+    made = summary.decision
+    blocks: list[Block] = [_condition(rollback) for rollback in made.rollback]
+    if not made.rollback:
+        blocks.append(Text("There is no condition: nothing new is to be rolled out.", "muted"))
+    if made.rollback_command:
+        blocks.append(Code(shlex.join(made.rollback_command), "Go back with this command"))
+    return blocks
+
+
+def _condition(rollback: Rollback) -> Callout:
+    lasting = f" (for {rollback.for_})" if rollback.for_ else ""
+    blocks: list[Block] = [Text(rollback.words)]
+    if rollback.expression:
+        blocks.append(Code(rollback.expression, f"PromQL{lasting}"))
+    else:
+        blocks.append(Text("There is no metric for it: look it up by hand.", "muted"))
+    blocks.append(Text(f"The threshold comes from {rollback.from_}.", "muted"))
+    return Callout(rollback.name, "plain", blocks)
