@@ -10,7 +10,7 @@ from scripts.lib.analysis.records import Run
 from scripts.lib.analysis.statistics import Floats
 from scripts.lib.analysis.summary import Value
 from scripts.lib.analysis.windows import Values, engine_window, gpu_window
-from scripts.lib.load.requests import Requests
+from scripts.lib.load.requests import COLUMNS, Requests
 from scripts.lib.load.results import Point
 from scripts.lib.load.slo import PER_REQUEST, Goodput, goodput
 from scripts.lib.study.models import Study
@@ -65,7 +65,7 @@ def digest_run(study: Study, run: Run) -> list[Digest]:
         if run.requests is not None:
             columns = grouped.get(index, run.requests.iloc[:0])
             requests = Requests.from_columns(
-                {name: columns[name] for name in columns}, open_loop=kind != "concurrency"
+                {name: columns[name] for name in (*COLUMNS, "ok")}, open_loop=kind != "concurrency"
             )
         died_here = run.failure is not None and index == len(run.load.points) - 1
         digests.append(

@@ -46,7 +46,8 @@ def rows_from_digests(
     study: Study, digests: Sequence[Digest], stamps: Mapping[str, str]
 ) -> list[PointRow]:
     """Return the rows of :func:`build_points` from points that were reduced already."""
-    order = {name: number for number, name in enumerate(study.variants)}
+    names = [study.baseline, *(name for name in study.variants if name != study.baseline)]
+    order = {name: number for number, name in enumerate(names)}
     groups = group_digests(digests)
     keys = sorted(groups, key=lambda k: (k[1], k[2], order.get(k[0], len(order)), k[0], k[3]))
     rows = [_row(study, groups[key], stamps.get(key[0], "")) for key in keys]

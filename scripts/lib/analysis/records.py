@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -90,19 +90,23 @@ class Run:
         return self.load.failure
 
 
-def find_runs(study_folder: Path) -> Iterator[Run]:
+def find_runs(
+    study_folder: Path, wanted: Callable[[str, str], bool] = lambda _variant, _workload: True
+) -> Iterator[Run]:
     """Yield the runs of a study one by one, in the order of variant, workload and session.
 
     One run is in memory at a time, so a study may be larger than the machine.
 
     Args:
         study_folder: ``results/<study>``.
+        wanted: Whether to read the runs of a variant and workload.
 
     Raises:
         RecordError: if a file holds what no run of ours writes.
     """
     for path in sorted(study_folder.glob("runs/*/*/session*/load.json"), key=_order):
-        yield load_run(path.parent)
+        if wanted(*path.parts[-4:-2]):
+            yield load_run(path.parent)
 
 
 def _order(path: Path) -> tuple[str, str, int]:

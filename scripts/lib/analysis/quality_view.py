@@ -1,0 +1,249 @@
+"""The quality of each variant beside the baseline's, on the same probe items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from statsmodels.stats.proportion import proportion_confint
+
+from scripts.lib.analysis.paired import Paired, items_needed, judge_paired
+from scripts.lib.analysis.similarity import similarity
+from scripts.lib.analysis.summary import AxisQuality, QualityView, Value
+from scripts.lib.quality.results import ItemResult, QualityResult
+from scripts.lib.study.models import Study
+
+MAX_EXAMPLES = 12
+DEFAULT_MARGIN = 0.05
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One item under a variant and under the baseline; None: the baseline has no answer."""
+
+    item: ItemResult
+    baseline: ItemResult | None
+    similarity: float | None
+
+    @property
+    def both_graded(self) -> bool:
+        """Whether both answers came and have a grade."""
+        return (
+            self.baseline is not None
+            and self.item.passed is not None
+            and self.baseline.passed is not None
+        )
+
+    @property
+    def lost(self) -> bool:
+        """The baseline passed and the variant failed."""
+        return self.both_graded and bool(self.baseline and self.baseline.passed) and not self.passed
+
+    @property
+    def gained(self) -> bool:
+        """The baseline failed and the variant passed."""
+        return self.both_graded and not (self.baseline and self.baseline.passed) and self.passed
+
+    @property
+    def passed(self) -> bool:
+        """The variant passed."""
+        return bool(self.item.passed)
+
+    @property
+    def wrong_too(self) -> bool:
+        """Both failed: not held against the variant."""
+        return self.both_graded and not self.passed and not (self.baseline and self.baseline.passed)
+
+
+def build_quality(
+    study: Study,
+    results: Mapping[str, QualityResult],
+    stamps: Mapping[str, str],
+    prompts: Mapping[str, str] | None = None,
+) -> list[QualityView]:
+    """Return one view per variant, the baseline's first place being its own reference.
+
+    Args:
+        study: For the baseline and the margin.
+        results: quality.json of each variant that has one.
+        stamps: Variant -> what really ran.
+        prompts: Item id -> the question as shown in examples.
+    """
+    margin = study.quality.non_inferiority_margin if study.quality else DEFAULT_MARGIN
+    baseline = results.get(study.baseline)
+    views = []
+    for name in study.variants:
+        result = results.get(name)
+        stamp = stamps.get(name, "")
+        if result is None:
+            views.append(_empty(name, stamp, None, "quality was not measured"))
+        elif result.not_applicable or not result.items:
+            reason = result.not_applicable or "no probe item was answered"
+            views.append(_empty(name, stamp, result.not_applicable, reason))
+        else:
+            view = _view(result, baseline, margin, name == study.baseline, prompts or {})
+            views.append(view.model_copy(update={"stamp": stamp}))
+    return views
+
+
+def _empty(name: str, stamp: str, not_applicable: str | None, reason: str) -> QualityView:
+    missing = Value(missing=reason)
+    return QualityView(
+        variant=name,
+        stamp=stamp,
+        not_applicable=not_applicable,
+        axes=[],
+        task_success=missing,
+        format_accuracy=missing,
+        tool_success=missing,
+        similarity=missing,
+        lost=0,
+        gained=0,
+        p_value=None,
+        difference_low=None,
+        difference_high=None,
+        outcome="not measured",
+        words=reason[:1].upper() + reason[1:] + ".",
+        examples=[],
+        source=f"quality/{name}/quality.json",
+    )
+
+
+def pair_items(result: QualityResult, baseline: QualityResult | None) -> list[Pair]:
+    """Return the items that were answered, each with the baseline's answer to the same item.
+
+    Similarities that an imported result reports itself
+    (``settings["similarity_to_baseline"]``: id -> 0 to 1) stand before our own.
+    """
+    told = result.settings.get("similarity_to_baseline")
+    reported = told if isinstance(told, dict) else {}
+    others = {i.id: i for i in baseline.items if i.error is None} if baseline else {}
+    pairs = []
+    for item in result.items:
+        if item.error is not None:
+            continue
+        other = others.get(item.id)
+        alike = reported.get(item.id, similarity(item.text, other.text) if other else None)
+        pairs.append(Pair(item, other, alike))
+    return pairs
+
+
+def _view(
+    result: QualityResult,
+    baseline: QualityResult | None,
+    margin: float,
+    is_baseline: bool,
+    prompts: Mapping[str, str],
+) -> QualityView:
+    pairs = pair_items(result, baseline)
+    graded = [pair for pair in pairs if pair.both_graded]
+    lost, gained = [p for p in graded if p.lost], [p for p in graded if p.gained]
+    alike = [pair.similarity for pair in pairs if pair.similarity is not None]
+    view = QualityView(
+        variant=result.variant,
+        stamp="",
+        not_applicable=None,
+        axes=_axes(pairs),
+        task_success=_share(pairs, lambda item: item.task_success, "a right answer"),
+        format_accuracy=_share(pairs, lambda item: item.format_ok, "a required form"),
+        tool_success=_share(pairs, lambda item: item.tool_success, "tool calls"),
+        similarity=Value(value=sum(alike) / len(alike), n=len(alike))
+        if alike
+        else Value(missing="the baseline has no answers to compare with"),
+        lost=len(lost),
+        gained=len(gained),
+        p_value=None,
+        difference_low=None,
+        difference_high=None,
+        outcome="baseline" if is_baseline else "not measured",
+        words=_own_words(result, pairs) if is_baseline else _no_reference(baseline),
+        examples=_examples([*lost, *gained], prompts),
+        source=f"quality/{result.variant}/quality.json",
+    )
+    if is_baseline or not graded:
+        return view
+    return view.model_copy(update=_judged(Paired(len(graded), len(lost), len(gained)), margin))
+
+
+def _no_reference(baseline: QualityResult | None) -> str:
+    if baseline is None or baseline.not_applicable or not baseline.items:
+        return "The baseline's quality was not measured, so there is nothing to compare with."
+    return "No item has a grade for both this variant and the baseline."
+
+
+def _own_words(result: QualityResult, pairs: Sequence[Pair]) -> str:
+    graded = [pair for pair in pairs if pair.item.passed is not None]
+    failed = len(result.items) - len(pairs)
+    text = f"Passed {sum(p.passed for p in graded)} of {len(graded)} graded items."
+    return text + (f" {failed} requests failed and are not graded." if failed else "")
+
+
+def _judged(pair: Paired, margin: float) -> dict[str, object]:
+    outcome, p, (low, high) = judge_paired(pair, margin)
+    flips = (
+        f"On {pair.items} items it lost {pair.lost} that the baseline passes and gained "
+        f"{pair.gained}: {100 * pair.difference:+.1f} points "
+        f"(90 % interval {100 * low:+.1f} to {100 * high:+.1f}; exact McNemar p = {p:.2g})."
+    )
+    verdict = {
+        "non-inferior": f"The loss is surely below the margin of {100 * margin:g} points.",
+        "worse": "It is worse than the baseline.",
+        "undecided": f"That neither proves nor excludes a loss beyond {100 * margin:g} points.",
+    }[outcome]
+    if outcome == "undecided" and margin > 0 and pair.items < (needed := items_needed(margin)):
+        verdict += f" Even without a single flip that takes {needed} items."
+    return {
+        "outcome": outcome,
+        "p_value": p,
+        "difference_low": low,
+        "difference_high": high,
+        "words": f"{flips} {verdict}",
+    }
+
+
+def _axes(pairs: Sequence[Pair]) -> list[AxisQuality]:
+    axes: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        axes.setdefault(pair.item.axis, []).append(pair)
+    return [_axis(axis, members) for axis, members in axes.items()]
+
+
+def _axis(axis: str, pairs: Sequence[Pair]) -> AxisQuality:
+    alike = [pair.similarity for pair in pairs if pair.similarity is not None]
+    graded = [pair for pair in pairs if pair.item.passed is not None]
+    reference = [pair for pair in graded if pair.both_graded]
+    return AxisQuality(
+        axis=axis,
+        items=len(graded),
+        passed=sum(pair.passed for pair in graded),
+        baseline_passed=sum(bool(p.baseline and p.baseline.passed) for p in reference)
+        if reference
+        else None,
+        baseline_wrong_too=sum(pair.wrong_too for pair in pairs),
+        lost=[pair.item.id for pair in pairs if pair.lost],
+        gained=[pair.item.id for pair in pairs if pair.gained],
+        similarity_to_baseline=sum(alike) / len(alike) if alike else None,
+        identical_to_baseline=sum(value == 1 for value in alike),
+    )
+
+
+def _share(pairs: Sequence[Pair], read: Callable[[ItemResult], bool | None], what: str) -> Value:
+    """Return the share of items that passed, with Wilson's interval."""
+    values = [value for pair in pairs if (value := read(pair.item)) is not None]
+    if not values:
+        return Value(missing=f"no item asks for {what}", n=0)
+    low, high = proportion_confint(sum(values), len(values), method="wilson")
+    return Value(value=sum(values) / len(values), low=float(low), high=float(high), n=len(values))
+
+
+def _examples(pairs: Sequence[Pair], prompts: Mapping[str, str]) -> list[dict[str, str]]:
+    return [
+        {
+            "id": pair.item.id,
+            "axis": pair.item.axis,
+            "prompt": prompts.get(pair.item.id, ""),
+            "baseline": pair.baseline.text if pair.baseline else "",
+            "variant": pair.item.text,
+        }
+        for pair in pairs[:MAX_EXAMPLES]
+    ]
