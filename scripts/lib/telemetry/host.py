@@ -23,8 +23,10 @@ class Cpu(Strict):
 
     model: str
     physical_cores: int | None
-    logical_cores: int
-    usable_cores: int = Field(description="Cores this process may use (affinity, cgroup).")
+    logical_cores: int | None = Field(description="None: not recorded (an imported study).")
+    usable_cores: int | None = Field(
+        description="Cores this process may use (affinity, cgroup)."
+    )
     flags: list[str] = Field(default=[], description="The instruction sets that matter.")
 
 
@@ -36,7 +38,7 @@ class Host(Strict):
     driver: str | None = None
     cuda_driver: str | None = Field(default=None, description="CUDA version of the driver.")
     cpu: Cpu
-    memory_gib: float
+    memory_gib: float | None = Field(description="None: not recorded (an imported study).")
     os: str
     python: str
     no_gpu_reason: str | None = Field(default=None, description="Why NVML found none.")
