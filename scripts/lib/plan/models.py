@@ -37,6 +37,15 @@ class Plan(Strict):
     variant: str
     device: str = Field(description="The GPU's or CPU's name the plan is for.")
     expected: ExpectedPath
+    promised_scheme: str | None = Field(default=None, description="What the checkpoint says.")
+    scheme_words: str = Field(default="", description="The checkpoint's scheme, for people.")
+    facts_source: str = Field(default="", description="Where the checkpoint's facts come from.")
+    engine_version: str | None = Field(default=None, description="None: the latest is assumed.")
+    gpus: int = Field(default=0, description="GPUs that the variant occupies; 0: a CPU.")
+    max_model_len: int | None = None
+    not_estimated: dict[str, str] = Field(
+        default={}, description="Estimate that is missing -> why, e.g. kv_cache_tokens."
+    )
     ideal_weight_bytes: int | None = None
     real_weight_bytes: int | None = None
     kv_bytes_per_token: float | None = None

@@ -1,0 +1,181 @@
+"""What is known of a checkpoint before its weights are fetched or made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from scripts.lib.base.schema import Strict
+from scripts.lib.checkpoints.errors import CheckpointError
+from scripts.lib.checkpoints.manifest import Scheme, Shape, TensorSummary
+from scripts.lib.checkpoints.scheme import read_scheme, read_tensors, scheme_from_config
+from scripts.lib.checkpoints.shape import read_shape, shape_from_config
+from scripts.lib.plan.shapes import Counts, count
+from scripts.lib.plan.tables import reference
+from scripts.lib.study.models import Checkpoint, HubSource, PackageSource, QuantizeSource, Study
+
+NOT_KNOWN = "not known until the checkpoint is fetched"
+DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+
+MADE = {
+    "W8A8": (
+        "w8a8-int8",
+        8,
+        "int",
+        "channel",
+        "8-bit integer weights per channel; activations 8-bit integer, dynamic per token",
+    ),
+    "W8A16": ("w8a16-int8", 8, "int", "group", "8-bit integer weights; activations 16-bit"),
+    "W4A16": ("w4a16", 4, "int", "group", "4-bit integer weights; activations 16-bit"),
+    "FP8_DYNAMIC": (
+        "w8a8-fp8",
+        8,
+        "float",
+        "channel",
+        "8-bit floating-point weights per channel; "
+        "activations 8-bit floating-point, dynamic per token",
+    ),
+    "FP8": (
+        "w8a8-fp8",
+        8,
+        "float",
+        "tensor",
+        "8-bit floating-point weights per tensor; activations 8-bit floating-point, static",
+    ),
+}
+"""llm-compressor's preset schemes (compressed-tensors, quant_scheme.py)."""
+PRESET_GROUP = 128
+"""Group size of llm-compressor's W4A16 preset."""
+
+
+class Facts(Strict):
+    """A checkpoint as far as it is known without its weights."""
+
+    shape: Shape | None = None
+    scheme: Scheme | None = None
+    tensors: TensorSummary | None = Field(default=None, description="From the headers.")
+    dummy: bool = False
+    source: str = Field(description="Where the facts come from.")
+    missing: str | None = Field(default=None, description="What is not known, and why.")
+
+    @property
+    def counts(self) -> Counts | None:
+        """Parameters by use; None: not countable from the shape."""
+        return count(self.shape) if self.shape else None
+
+
+def facts_of(study: Study, checkpoint: str) -> Facts:
+    """Return what is known of a study's checkpoint; nothing but a ``config.json`` is fetched."""
+    source = study.checkpoints[checkpoint]
+    if source.quantize:
+        return _made(facts_of(study, source.quantize.from_), source.quantize)
+    if source.hub:
+        return _hub(source.hub)
+    if source.package:
+        return _package(source.package)
+    return _folder(source)
+
+
+def _folder(source: Checkpoint) -> Facts:
+    folder = Path(source.dummy.config if source.dummy else source.path or "")
+    try:
+        return Facts(
+            shape=read_shape(folder),
+            scheme=read_scheme(folder),
+            tensors=read_tensors(folder),
+            dummy=source.dummy is not None,
+            source=f"{folder}/config.json",
+        )
+    except CheckpointError as error:
+        return Facts(source=str(folder), missing=str(error), dummy=source.dummy is not None)
+
+
+def _hub(source: HubSource) -> Facts:
+    rows = [row for row in _known()["checkpoints"] if row.get("repo") == source.repo]
+    exact = [row for row in rows if row.get("revision") in (None, source.revision)]
+    if exact:
+        return _from_row(exact[0])
+    config = _hub_config(source)
+    if config is not None:
+        return Facts(
+            shape=shape_from_config(config),
+            scheme=scheme_from_config(config),
+            source=f"config.json of {source.repo} at {source.revision}",
+        )
+    return Facts(
+        source=f"{source.repo} at {source.revision}",
+        missing=f"{NOT_KNOWN} ({source.repo} at this commit is not in the table of known models, "
+        "and its config.json could not be read from the hub)",
+    )
+
+
+def _hub_config(source: HubSource) -> dict[str, Any] | None:
+    """Fetch ``config.json``, a few kilobytes, once and with a short time limit."""
+    from huggingface_hub import hf_hub_download
+
+    try:
+        path = hf_hub_download(source.repo, "config.json", revision=source.revision, etag_timeout=5)
+        config = json.loads(Path(path).read_text(encoding="utf-8"))
+    except Exception:  # noqa: BLE001 - any failure means: not known yet, and the rest is planned
+        return None
+    return config if isinstance(config, dict) else None
+
+
+def _package(source: PackageSource) -> Facts:
+    name = source.distribution.partition("==")[0].strip()
+    for row in _known()["checkpoints"]:
+        if row.get("distribution") == name and row.get("file") == source.file:
+            return _from_row(row, dtype=source.dtype)
+    return Facts(
+        source=f"{source.file} in {source.distribution}",
+        missing=f"{NOT_KNOWN} ({source.file} is not in the table of known models)",
+    )
+
+
+def _made(base: Facts, source: QuantizeSource) -> Facts:
+    """Derive what llm-compressor would make: the base's shape in the preset's scheme."""
+    name, bits, kind, strategy, words = MADE[source.scheme]
+    group = (source.group_size or PRESET_GROUP) if strategy == "group" else None
+    if source.scheme == "W8A16" and source.group_size is None:
+        strategy, group = "channel", None
+    active = source.scheme in ("W8A8", "FP8_DYNAMIC", "FP8")
+    scheme = Scheme(
+        scheme=name,
+        method="compressed-tensors",
+        weight_bits=bits,
+        weight_type=kind,
+        strategy=strategy,
+        group_size=group,
+        symmetric=True,
+        act_order=False,
+        activation_bits=bits if active else 16,
+        activation_type=kind if active else "float",
+        activation_dynamic=source.scheme != "FP8" if active else None,
+        activation_strategy=("tensor" if source.scheme == "FP8" else "token") if active else None,
+        ignored=source.ignore,
+        words=words,
+    )
+    where = f"{base.source}, quantized by llm-compressor ({source.scheme}, {source.method})"
+    return Facts(shape=base.shape, scheme=scheme, source=where, missing=base.missing)
+
+
+def _known() -> dict[str, Any]:
+    tables: dict[str, Any] = reference("known_models")
+    return tables
+
+
+def _from_row(row: dict[str, Any], dtype: str | None = None) -> Facts:
+    tables = _known()
+    family = tables["architectures"][row["architecture"]]
+    shape = Shape.model_validate(family["shape"])
+    dtype = dtype or row.get("dtype")
+    if dtype:
+        shape = shape.model_copy(update={"dtype": dtype})
+    scheme = Scheme.model_validate(tables["schemes"][row["scheme"]])
+    if scheme.method is None and dtype:
+        words = f"16-bit weights and activations ({dtype}), not quantized"
+        scheme = scheme.model_copy(update={"scheme": DTYPES[dtype], "words": words})
+    return Facts(shape=shape, scheme=scheme, source=f"{row['source']}; {family['source']}")

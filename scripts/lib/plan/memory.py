@@ -1,0 +1,275 @@
+"""How much memory weights and KV cache take, and how much a GPU leaves for the KV cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from scripts.lib.checkpoints.manifest import Scheme, Shape
+from scripts.lib.plan.facts import Facts
+from scripts.lib.plan.flags import Settings
+from scripts.lib.plan.gpus import GIB, MIB, Device
+from scripts.lib.plan.shapes import Counts, known
+from scripts.lib.plan.tables import in_range, parse_version, reference
+
+HALF = 2
+BLOCK = 16
+CPU_BLOCK = 128
+FP8_KV = ("fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "int8")
+HYBRIDS = ("mamba", "jamba", "bamba", "qwen3_next", "falcon_h1", "granitemoehybrid", "nemotron_h")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Bytes of a checkpoint's weights."""
+
+    ideal: int
+    """Each layer's parameters x bits / 8, without scales."""
+    real: int
+    embedding: int
+    """Of the input embedding, of which a step reads single rows; 0 where it is the output too."""
+    how: str
+
+
+def weights_of(facts: Facts) -> Weights | None:
+    """Return the bytes of the weights: from the tensors' headers, else counted from the shape."""
+    counts, scheme, shape = facts.counts, facts.scheme, facts.shape
+    embedding = 0 if counts is None or not counts.head else counts.embedding * HALF
+    if facts.tensors is not None:
+        how = "sum of the checkpoint's tensors"
+        return Weights(facts.tensors.ideal_bytes, facts.tensors.total_bytes, embedding, how)
+    if counts is None or scheme is None or shape is None:
+        return None
+    bits = scheme.weight_bits
+    if scheme.scheme == "unknown" or scheme.groups or bits is None:
+        return None
+    rest = (counts.total - counts.linear) * (4 if scheme.scheme == "fp32" else HALF)
+    packed = counts.linear * bits // 8
+    how = f"{counts.total:,} parameters counted from the shape"
+    if scheme.method is None:
+        return Weights(packed + rest, packed + rest, embedding, how)
+    scales = _scale_bytes(counts, scheme)
+    how += f", the {counts.linear:,} of the linear layers at {bits} bits and their scales"
+    return Weights(packed + rest, packed + rest + scales, embedding, how)
+
+
+def _scale_bytes(counts: Counts, scheme: Scheme) -> int:
+    """Return the bytes of scales and zero points, as the methods' libraries store them."""
+    if scheme.scheme.endswith("nvfp4"):
+        return counts.linear // 16
+    if scheme.scheme.endswith("mxfp4"):
+        return counts.linear // 32
+    if scheme.block_shape:
+        return counts.linear // (scheme.block_shape[0] * scheme.block_shape[1]) * 4
+    if scheme.group_size and scheme.strategy == "group":
+        groups = counts.linear // scheme.group_size
+        has_zeros = scheme.method == "gptq" or scheme.symmetric is False
+        zeros = groups * (scheme.weight_bits or 0) // 8 if has_zeros else 0
+        return groups * HALF + zeros
+    return counts.columns * HALF if scheme.strategy == "channel" else 0
+
+
+def loaded_bytes(weights: Weights, shape: Shape | None, settings: Settings, length: int) -> int:
+    """Return the bytes on one GPU after loading: its share, and the table of rotary positions."""
+    share = weights.real / settings.tensor_parallel / settings.pipeline_parallel
+    rotary = length * shape.head_dim * HALF if shape and shape.head_dim else 0
+    return round(share) + rotary
+
+
+@dataclass(frozen=True)
+class Kv:
+    """The KV cache of one token on one GPU, or why there is no estimate."""
+
+    bytes_per_token: float | None
+    how: str
+
+
+def kv_of(shape: Shape | None, scheme: Scheme | None, settings: Settings) -> Kv:
+    """Return the bytes of one token's KV cache on one GPU: 2 x layers x KV heads x head size.
+
+    A KV head is repeated where there are fewer of them than GPUs. Latent attention (MLA) and
+    hybrid models share and page their caches in ways for which there is no rule here.
+    """
+    if shape is None:
+        return Kv(None, "the shape of the model is not known")
+    fault = _why_no_kv(shape, settings)
+    if fault:
+        return Kv(None, fault)
+    depth, kv_heads, head_dim = known(shape, "layers", "kv_heads", "head_dim")
+    size, name = _kv_item(shape, scheme, settings)
+    layers = -(-depth // settings.pipeline_parallel)
+    heads = max(1, kv_heads // settings.tensor_parallel)
+    total = 2 * layers * heads * head_dim * size
+    how = f"2 x {layers} layers x {heads} KV heads x {head_dim} x {size} bytes ({name})"
+    return Kv(float(total), how)
+
+
+def _why_no_kv(shape: Shape, settings: Settings) -> str | None:
+    if shape.kv_lora_rank:
+        return "latent attention (MLA) stores its cache in a form of its own, no rule here"
+    if shape.model_type in HYBRIDS:
+        return "a hybrid of attention and state-space layers pages its cache in a way of its own"
+    if shape.sliding_window:
+        return "layers with a sliding window keep fewer tokens, so tokens do not add up simply"
+    if not (shape.layers and shape.kv_heads and shape.head_dim and shape.attention_heads):
+        return "config.json does not say the number of layers, KV heads or the head size"
+    return split_fault(shape, settings.tensor_parallel)
+
+
+def split_fault(shape: Shape, tp: int) -> str | None:
+    """Return why the attention heads cannot be split over so many GPUs; None: they can."""
+    heads, kv_heads = shape.attention_heads, shape.kv_heads
+    if tp == 1 or not heads or not kv_heads:
+        return None
+    if heads % tp:
+        return f"tensor parallel size {tp} does not divide the {heads} attention heads"
+    if kv_heads >= tp and kv_heads % tp:
+        return f"tensor parallel size {tp} does not divide the {kv_heads} KV heads"
+    if kv_heads < tp and tp % kv_heads:
+        return f"the {kv_heads} KV heads cannot be repeated evenly over {tp} GPUs"
+    return None
+
+
+def _kv_item(shape: Shape, scheme: Scheme | None, settings: Settings) -> tuple[int, str]:
+    named = settings.kv_cache_dtype
+    if named is None and scheme and scheme.kv_cache_scheme and "8" in scheme.kv_cache_scheme:
+        return 1, f"{scheme.kv_cache_scheme}, as the checkpoint says"
+    if named and named.startswith(FP8_KV):
+        return 1, named
+    dtype = named or settings.dtype or shape.dtype or "16-bit"
+    return (4 if dtype == "float32" else HALF), dtype
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a device leaves for the KV cache, per GPU."""
+
+    bytes: int
+    budget: int
+    overhead: int
+    how: str
+
+
+def gpu_room(
+    device: Device, loaded: int, shape: Shape, settings: Settings, version: str | None
+) -> Room | None:
+    """Return what one GPU leaves for the KV cache; None: its memory is not known.
+
+    Budget (memory x utilization) less weights, activations at their peak, libraries and, where
+    the version counts them, CUDA graphs. Constants and their sources: engine_memory.yaml.
+    """
+    if device.memory_bytes is None:
+        return None
+    given = settings.number("gpu-memory-utilization")
+    share = given or engine_constant("gpu_memory_utilization", version)
+    budget = int(device.memory_bytes * share)
+    tokens, sequences = _batch(device, settings, version, _length(settings, shape))
+    peak = peak_bytes(shape, tokens, sequences, settings.tensor_parallel, version)
+    fixed = engine_constant("context_gib", version) + engine_constant("libraries_gib", version)
+    graphs = _graph_bytes(shape, sequences, settings, version)
+    overhead = peak + int(fixed * GIB) + graphs
+    how = (
+        f"{device.memory_bytes / GIB:.2f} GiB ({device.memory_how}) x utilization {share:g}"
+        f"{'' if given else ' (the default)'} - weights {loaded / GIB:.2f} - assumed: activations "
+        f"{peak / GIB:.2f} ({tokens} batched tokens, {sequences} sequences), CUDA context and "
+        f"libraries {fixed:.2f}, CUDA graphs {graphs / GIB:.2f} GiB"
+    )
+    return Room(budget - loaded - overhead, budget, overhead, how)
+
+
+def engine_constant(key: str, version: str | None) -> float:
+    """Return a constant of ``engine_memory.yaml`` for an engine version (None: the latest)."""
+    parsed = parse_version(version)
+    rows: list[dict[str, Any]] = reference("engine_memory")
+    return float(next(r["value"] for r in rows if r["key"] == key and in_range(parsed, r)))
+
+
+def peak_bytes(shape: Shape, tokens: int, sequences: int, tp: int, version: str | None) -> int:
+    """Return the activations' peak while the engine profiles itself.
+
+    The larger of the MLP of one layer (gate-up and product widths, hidden states twice) over all
+    batched tokens, and the sampler over all sequences (vllm/v1/worker/gpu_model_runner.py,
+    profile_run: the two follow one another).
+    """
+    hidden = shape.hidden_size or 0
+    inner = shape.intermediate_size or 0
+    if shape.experts and shape.moe_intermediate_size:
+        inner = shape.moe_intermediate_size * (shape.experts_per_token or 1)
+    forward = tokens * (3 * inner // tp + 2 * hidden) * HALF
+    sampler = sequences * (shape.vocab_size or 0) * engine_constant("sampler_bytes", version)
+    return int(max(forward, sampler))
+
+
+def _batch(device: Device, settings: Settings, version: str | None, length: int) -> tuple[int, int]:
+    """Return max_num_batched_tokens and max_num_seqs: as given, or the server's defaults.
+
+    vllm/engine/arg_utils.py: by memory since 0.8; before, one prompt of full length.
+    """
+    memory = (device.memory_bytes or 0) / GIB
+    parsed = parse_version(version)
+    if parsed is not None and parsed.release < (0, 8):
+        tokens, sequences = (2048 if length > 32768 else max(2048, length)), 256
+    elif memory >= 160 and (parsed is None or parsed.release >= (0, 32)):
+        tokens, sequences = 16384, 1024
+    elif memory >= 70 and "A100" not in device.name.upper():
+        tokens, sequences = 8192, 1024
+    else:
+        tokens, sequences = 2048, 256
+    given = settings.whole("max-num-batched-tokens"), settings.whole("max-num-seqs")
+    return given[0] or tokens, given[1] or sequences
+
+
+def _graph_bytes(shape: Shape, sequences: int, settings: Settings, version: str | None) -> int:
+    """Return the memory of captured graphs: sizes 1, 2, 4, then every 8th to 256, 16th to 512."""
+    if settings.eager or not engine_constant("graphs_counted", version):
+        return 0
+    largest = min(2 * sequences, 512)
+    sizes = 3 + min(largest, 256) // 8 + max(0, largest - 256) // 16
+    each = engine_constant("graph_mib", version) * MIB
+    return int(2 * sizes * (shape.layers or 0) * each)
+
+
+def max_length(settings: Settings, shape: Shape | None) -> int | None:
+    """Return the longest request that is served: as given, or the model's own."""
+    return settings.whole("max-model-len") or (shape.max_position_embeddings if shape else None)
+
+
+def _length(settings: Settings, shape: Shape) -> int:
+    return max_length(settings, shape) or 0
+
+
+def cpu_room(device: Device, loaded: int, settings: Settings, version: str | None) -> Room | None:
+    """Return what the CPU backend keeps for the KV cache.
+
+    VLLM_CPU_KVCACHE_SPACE (GiB) where it is set, else the version's default: a fixed size, half
+    of a NUMA node's memory, or the utilization's share of it less what the process holds.
+    """
+    space = settings.environment.get("VLLM_CPU_KVCACHE_SPACE", "").strip()
+    if space.isdigit() and int(space):
+        size = int(space) * GIB
+        return Room(size, size, 0, f"VLLM_CPU_KVCACHE_SPACE={space} GiB")
+    fixed = engine_constant("cpu_kv_gib", version)
+    if fixed:
+        size = int(fixed * GIB)
+        how = f"{fixed:g} GiB, this version's default without VLLM_CPU_KVCACHE_SPACE"
+        return Room(size, size, 0, how)
+    if device.memory_bytes is None:
+        return None
+    memory = device.memory_bytes
+    share = engine_constant("cpu_kv_share", version)
+    if share:
+        how = f"{share:g} of {memory / GIB:.1f} GiB of memory (assumed: one NUMA node)"
+        return Room(int(memory * share), int(memory * share), 0, how)
+    given = settings.number("gpu-memory-utilization")
+    share = given or engine_constant("gpu_memory_utilization", version)
+    how = (
+        f"{memory / GIB:.1f} GiB of memory (assumed: one NUMA node) x utilization {share:g}"
+        f"{'' if given else ' (the default)'} - weights {loaded / GIB:.2f} GiB; what else the "
+        "process holds is not known beforehand"
+    )
+    return Room(int(memory * share) - loaded, int(memory * share), 0, how)
+
+
+def kv_tokens(room: Room, bytes_per_token: float, block: int) -> int:
+    """Return how many tokens fit, in whole blocks."""
+    return max(0, int(room.bytes // (bytes_per_token * block))) * block
