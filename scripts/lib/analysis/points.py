@@ -18,7 +18,7 @@ from scripts.lib.analysis.records import Run
 from scripts.lib.analysis.statistics import QUANTILES, mean_value, too_few
 from scripts.lib.analysis.summary import PointRow, Value
 from scripts.lib.load.limits import PERCENTILE_FLOORS
-from scripts.lib.load.results import SteadyWindow
+from scripts.lib.load.results import Point, SteadyWindow
 from scripts.lib.study.models import Study
 
 Metrics = dict[str, Value]
@@ -123,20 +123,27 @@ def _gather(repeats: Sequence[Digest], texts: Callable[[Digest], Iterable[str]])
 def _count_metrics(repeats: Sequence[Digest]) -> Metrics:
     sent = sum(d.point.sent for d in repeats)
     completed = sum(d.point.completed for d in repeats)
-    answers = [
-        d.point.output_tokens / d.point.completed if d.point.completed else None for d in repeats
-    ]
-    prompts = [
-        d.point.input_tokens / d.point.completed if d.point.completed else None for d in repeats
-    ]
     return {
         "success_rate": Value(value=completed / sent, n=sent)
         if sent
         else Value(missing="no request was sent"),
         "oom": Value(value=float(sum(d.oom for d in repeats))),
-        "input_tokens_mean": mean_value(prompts, "no request completed"),
-        "output_tokens_mean": mean_value(answers, "no request completed"),
+        "input_tokens_mean": _per_answer(repeats, lambda p: p.input_tokens),
+        "output_tokens_mean": _per_answer(repeats, lambda p: p.output_tokens),
     }
+
+
+def _per_answer(repeats: Sequence[Digest], tokens: Callable[[Point], int | None]) -> Value:
+    missing = NO_LATENCY if any(d.point.completed for d in repeats) else "no request completed"
+    return mean_value([_ratio(known(tokens(d.point)), d.point.completed) for d in repeats], missing)
+
+
+def known(value: float | None) -> float | None:
+    """Return a count or duration that cannot be 0 where anything was done; None if it is.
+
+    Results made by other tools may lack them.
+    """
+    return value if value is not None and value > 0 else None
 
 
 RATES = (
@@ -150,12 +157,17 @@ RATES = (
 
 def _rate_metrics(repeats: Sequence[Digest]) -> Metrics:
     rates = {
-        name: mean_value([getattr(d.point, name) for d in repeats], NO_LATENCY) for name in RATES
+        name: mean_value([_rate(d.point, name) for d in repeats], NO_LATENCY) for name in RATES
     }
     return rates | {
         "send_lag_p99_ms": _worst([d.point.client.send_lag_p99_ms for d in repeats]),
         "client_cpu_share": _worst([d.point.client.cpu_share for d in repeats]),
     }
+
+
+def _rate(point: Point, name: str) -> float | None:
+    value: float | None = getattr(point, name)
+    return known(value) if name == "duration_s" else value
 
 
 def _worst(values: Sequence[float | None]) -> Value:
@@ -180,8 +192,8 @@ def _goodput_metrics(repeats: Sequence[Digest]) -> Metrics:
     }
 
 
-def _ratio(part: float, whole: float | None) -> float | None:
-    return part / whole if whole else None
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
 
 
 def _series_metrics(repeats: Sequence[Digest]) -> Metrics:
