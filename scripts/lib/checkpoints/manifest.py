@@ -26,6 +26,7 @@ class Scheme(Strict):
     activation_strategy: str | None = None
     kv_cache_scheme: str | None = None
     ignored: list[str] = []
+    targets: list[str] = Field(default=[], description="Layer classes or patterns of a group.")
     groups: list[Scheme] = Field(default=[], description="More than one: a mixed checkpoint.")
     words: str = Field(description="For people: '4-bit integer weights in groups of 128, ...'.")
 
@@ -48,6 +49,10 @@ class Shape(Strict):
     experts_per_token: int | None = None
     dtype: str | None = None
     sliding_window: int | None = None
+    sliding_layers: int | None = Field(default=None, description="Layers that use the window.")
+    moe_intermediate_size: int | None = None
+    kv_lora_rank: int | None = Field(default=None, description="Latent attention (MLA).")
+    qk_rope_head_dim: int | None = Field(default=None, description="Latent attention (MLA).")
 
 
 class File(Strict):
@@ -63,6 +68,7 @@ class TensorSummary(Strict):
 
     parameters: int = Field(description="Logical parameters (packed ones unpacked).")
     quantized_parameters: int
+    ideal_bytes: int = Field(description="Parameters x bits / 8, each at its layer's bits.")
     bytes_by_dtype: dict[str, int]
     total_bytes: int
 

@@ -1,0 +1,7 @@
+"""The error of this area: one sentence that says what is wrong and what to do."""
+
+from __future__ import annotations
+
+
+class CheckpointError(Exception):
+    """A checkpoint cannot be made or read; the message names the file and the fix."""
