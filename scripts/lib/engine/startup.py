@@ -51,6 +51,17 @@ class LogFacts(Strict):
     compile_s: float | None = None
     engine_init_s: float | None = None
     max_model_len: int | None = None
+    kv_cache_tokens_from_blocks: int | None = Field(
+        default=None, description="V0 prints blocks only: blocks x block size."
+    )
+    model: str | None = None
+    device: str | None = Field(default=None, description="cuda, rocm, cpu, xpu, ...")
+    load_format: str | None = None
+    speculative: bool = False
+    moe_backends: list[str] = Field(default=[], description="'MARLIN wna16': the experts' part.")
+    moe_methods: list[str] = []
+    kernel_methods: list[str] = Field(default=[], description="'K for M' as logged.")
+    starts_in_file: int = Field(default=1, description="The facts are the last one's.")
     evidence: dict[str, str] = Field(default={}, description="Key -> the line it was read from.")
 
 

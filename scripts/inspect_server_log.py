@@ -1,0 +1,28 @@
+"""Print what a vLLM log says, as JSON (``python -m scripts.inspect_server_log FILE``)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from scripts.lib.base.files import canonical_json
+from scripts.lib.engine.log_reader import read_log
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the file and print its facts; 2 with one sentence when it cannot be read."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path, metavar="FILE", help="a log of vLLM's start")
+    file = parser.parse_args(arguments).file
+    try:
+        facts = read_log(file)
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(canonical_json(facts), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,391 @@
+"""Why a server did not start or died: the sentences that say so, and which of them decides."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from scripts.lib.engine import log_hints as hints
+
+
+@dataclass(frozen=True)
+class FailureRule:
+    """One sentence that names a cause.
+
+    ``soft`` causes are often caught (a module that is tried and not needed): they count only
+    when nothing was done after them. ``wrapper`` sentences say that something failed, not what.
+    """
+
+    kind: str
+    word: str
+    text: str
+    hint: hints.Hint
+    soft: bool = False
+    wrapper: bool = False
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The pattern for a line."""
+        return re.compile(self.text.replace(" ", r"\s+"))
+
+    @cached_property
+    def compact(self) -> re.Pattern[str]:
+        """The pattern for text out of which all white space was taken."""
+        return re.compile(self.text.replace(" ", ""))
+
+
+_N = r"\d+(?:\.\d+)?"
+_ASK_FOR_ACCESS = hints.plain(
+    "ask for access on the model's page, then give a token that has it: set HF_TOKEN (or run "
+    "`hf auth login`) before the start"
+)
+_KV = "kv-cache-too-small-for-max-model-len"
+_CAPABILITY = "unsupported-compute-capability"
+
+SPECIFIC: tuple[FailureRule, ...] = (
+    FailureRule(
+        _KV,
+        "max seq len",
+        r"max seq len \((?P<wanted>\d+)\) is larger than the maximum number of tokens that can be "
+        r"stored in KV cache \((?P<fits>\d+)\)",
+        hints.kv_too_small,
+    ),
+    FailureRule(
+        _KV,
+        "To serve at least one request",
+        rf"To serve at least one request with the models?'?s? max seq len \((?P<wanted>\d+)\), "
+        rf"\(?(?P<needed>{_N}) Gi?B KV cache is needed, which is larger than the available KV cache "
+        rf"memory \((?P<available>-?{_N}) Gi?B\)"
+        rf"(?:.{{0,80}}?estimated maximum model length is (?P<fits>\d+)(?![\d…]))?",
+        hints.kv_too_small,
+    ),
+    FailureRule(
+        "no-memory-for-kv-cache",
+        "No available memory for the cache blocks",
+        r"No available memory for the cache blocks",
+        hints.plain(
+            "the weights leave no memory for the KV cache: raise gpu_memory_utilization, use a "
+            "smaller or more strongly quantized checkpoint, or raise tensor_parallel_size"
+        ),
+    ),
+    FailureRule(
+        "insufficient-free-gpu-memory",
+        "Free memory on device",
+        rf"Free memory on device (?:\S{{1,12}} )?\((?P<free>{_N})/(?P<total>{_N}) GiB\) on startup is less "
+        rf"than desired GPU memory utilization \((?P<share>{_N}), (?P<desired>{_N}) GiB\)",
+        hints.too_little_free,
+    ),
+    FailureRule(
+        "insufficient-free-gpu-memory",
+        "Error in memory profiling",
+        r"Error in memory profiling\. .{0,200}?(?:other processes|not properly cleaned up)",
+        hints.plain(
+            "another process used this GPU while memory was measured: end it (nvidia-smi lists "
+            "them) and start again"
+        ),
+    ),
+    FailureRule(
+        "oom",
+        "ut of memory",
+        r"Failed to run autotuning code block: CUDA out of memory",
+        hints.out_of_memory,
+        soft=True,
+    ),
+    FailureRule(
+        "oom",
+        "ut of memory",
+        rf"(?:CUDA|HIP|XPU) out of memory(?:\. Tried to allocate (?P<tried>{_N} [KMG]iB)| occurred)"
+        r"|OutOfMemoryError: (?:CUDA|HIP|XPU|Allocation)|(?:CUDA|HIP)(?: driver)? error: out of memory",
+        hints.out_of_memory,
+    ),
+    FailureRule(
+        "oom",
+        "OutOfMemory",
+        rf"OutOfMemoryError: .{{0,120}}?Tried to allocate (?P<tried>{_N} [KMG]iB)"
+        r"|hipErrorOutOfMemory|UR_RESULT_ERROR_OUT_OF_(?:DEVICE|HOST)_MEMORY",
+        hints.out_of_memory,
+    ),
+    FailureRule(
+        _CAPABILITY,
+        "is not supported for the current GPU",
+        r"(?:quantization method (?P<method>[\w-]+)|Quantization scheme) is not supported for the current "
+        r"GPU\. Min(?:imum)? capability: (?P<needed>\d+)\.(?: Current capability: (?P<has>\d+)(?![\d…]))?",
+        hints.needs_capability,
+    ),
+    FailureRule(
+        _CAPABILITY,
+        "Quantization scheme is not supported for",
+        r"Quantization scheme is not supported for ', 'the current GPU\. Min capability: (?P<needed>\d+)\. "
+        r"'(?:, 'Current capability: (?P<has>\d+)(?![\d…]))?",
+        hints.needs_capability,
+    ),
+    FailureRule(
+        _CAPABILITY,
+        "does not support weight_bits",
+        r"Marlin does not support weight_bits ?= ?\S+ Only types ?= ?\[\] are supported"
+        r"(?: \(for group_size ?= ?-?\d+, min_capability ?= ?(?P<has>\d+))?",
+        lambda values: hints.needs_capability({"method": "Marlin", "needed": "80"} | dict(values)),
+    ),
+    FailureRule(
+        _CAPABILITY,
+        "not supported in this architecture",
+        r"type fp8\w+ not supported in this architecture",
+        lambda _: hints.needs_capability({"method": "FP8", "needed": "8.9"}),
+    ),
+    FailureRule(
+        _CAPABILITY,
+        "requires capability",
+        rf"requires capability (?P<needed>{_N}), current compute capability is (?P<has>{_N})(?![\d…])",
+        hints.needs_capability,
+        soft=True,
+    ),
+    FailureRule(
+        "dtype-unsupported-on-gpu",
+        "is only supported on GPUs with compute capability",
+        r"[Bb]float16 is only supported on GPUs with compute capability of at least (?P<needed>\d+\.\d)",
+        hints.plain(
+            "set dtype: float16 (this GPU has no bfloat16), or use a GPU of compute capability "
+            "8.0 or higher (A100, A10, L4 or newer)"
+        ),
+    ),
+    FailureRule(
+        "kernel-image-invalid",
+        "kernel image is",
+        r"device kernel image is invalid|no kernel image is available for execution on the device",
+        hints.plain(
+            "this build of vLLM or PyTorch has no code for this GPU: install the wheel for its "
+            "CUDA version and compute capability, or update the NVIDIA driver"
+        ),
+    ),
+    FailureRule(
+        "nccl",
+        "NCCL",
+        r"NCCL error(?: in)?: |NCCL error in|DistBackendError: NCCL|NCCL WARN .*\b(?:failed|error)",
+        hints.plain(
+            "the GPUs could not talk to each other: run once with NCCL_DEBUG=INFO, give the "
+            "container shared memory (--shm-size or --ipc=host), try NCCL_P2P_DISABLE=1, and "
+            "check that every rank has a GPU of its own"
+        ),
+    ),
+    FailureRule(
+        "nccl",
+        "nccl",
+        r"nccl(?:UnhandledCudaError|SystemError|InternalError|InvalidUsage|RemoteError): ",
+        hints.plain(
+            "the GPUs could not talk to each other: run once with NCCL_DEBUG=INFO and check "
+            "drivers, shared memory and that every rank has a GPU of its own"
+        ),
+    ),
+    FailureRule(
+        "port-in-use",
+        "ddress already in use",
+        r"(?:\('[^']*', (?P<port>\d+)[^)]*\): )?(?:\[errno \d+\] |\[Errno \d+\] )?[Aa]ddress already in use",
+        hints.port_in_use,
+    ),
+    FailureRule("port-in-use", "EADDRINUSE", r"EADDRINUSE", hints.port_in_use),
+    FailureRule(
+        "gated-repo",
+        "gated repo",
+        r"(?:Cannot access gated repo|trying to access a gated repo)",
+        _ASK_FOR_ACCESS,
+    ),
+    FailureRule("gated-repo", "GatedRepoError", r"GatedRepoError: ", _ASK_FOR_ACCESS),
+    FailureRule("gated-repo", "401 Client Error", r"401 Client Error", _ASK_FOR_ACCESS),
+    FailureRule(
+        "gated-repo",
+        "is restricted",
+        r"Access to model \S+ is restricted",
+        _ASK_FOR_ACCESS,
+    ),
+    FailureRule(
+        "disk-quota",
+        "Disk quota exceeded",
+        r"Disk quota exceeded",
+        hints.plain(
+            "free space within the quota, or point HF_HOME (downloads) and VLLM_CACHE_ROOT "
+            "(compiled graphs) to another file system"
+        ),
+    ),
+    FailureRule(
+        "disk-full",
+        "No space left on device",
+        r"(?:Errno 28\] |Error: )No space left on device|No space left on device \(os error 28\)",
+        hints.plain(
+            "free space on the disk (or on /dev/shm), or point HF_HOME and VLLM_CACHE_ROOT to "
+            "another file system"
+        ),
+    ),
+    FailureRule(
+        "transformers-version-mismatch",
+        "all_special_tokens_extended",
+        r"has no attribute '?all_special_tokens_extended",
+        hints.plain(
+            "this vLLM (before 0.12) cannot use transformers 5: install transformers below 5 in "
+            "the engine's environment, or vLLM 0.12 or newer"
+        ),
+    ),
+    FailureRule(
+        "transformers-version-mismatch",
+        "does not recognize this architecture",
+        r"Transformers does not recognize this architecture",
+        hints.plain("install a newer transformers, one that knows this model's type"),
+    ),
+    FailureRule(
+        "transformers-version-mismatch",
+        "cannot import name",
+        r"ImportError: cannot import name '\w+' from '(?:transformers|tokenizers|huggingface_hub)\b",
+        hints.plain("install the transformers version that this vLLM release was tested with"),
+    ),
+    FailureRule(
+        "transformers-version-mismatch",
+        "rope_scaling",
+        r"ValueError: `rope_scaling` must be a dictionary with (?:with )?two fields",
+        hints.plain("install a newer transformers, one that knows this model's rope_scaling"),
+    ),
+    FailureRule(
+        "missing-python-module",
+        "No module named",
+        r"\b(?:ModuleNotFoundError|ImportError): No module named '?(?P<module>[\w.]+)",
+        hints.missing_module,
+        soft=True,
+    ),
+    FailureRule(
+        "missing-python-module",
+        "Please install",
+        r"ImportError: Please install `?(?P<module>[\w-]+)",
+        hints.missing_module,
+        soft=True,
+    ),
+    FailureRule(
+        "unsupported-architecture",
+        "are not supported for now",
+        r"Model architectures \[[^\]]*\] are not supported for now",
+        hints.plain("this vLLM does not know the model: use a newer vLLM release"),
+    ),
+    FailureRule(
+        "unsupported-on-platform",
+        "quantization is currently not supported in",
+        r"\w+ quantization is currently not supported in \w+",
+        hints.plain("use a checkpoint in a format that vLLM supports on this platform"),
+    ),
+    FailureRule(
+        "unsupported-shape",
+        "is not divisible by",
+        r"(?:ValueError|RuntimeError|AssertionError): .*(?:size_[nk]|partition|input_size|output_size|"
+        r"intermediate|weight).{0,120} is not divisible by",
+        hints.plain(
+            "the weights cannot be split so: lower tensor_parallel_size, or use a checkpoint with "
+            "another group size"
+        ),
+    ),
+    FailureRule(
+        "model-not-found",
+        "is not a valid model identifier",
+        r"is not a local folder and is not a valid model identifier",
+        hints.plain("check the model's name or path; a private repository also needs HF_TOKEN"),
+    ),
+    FailureRule(
+        "model-not-found",
+        "Repository Not Found",
+        r"Repository Not Found for url",
+        hints.plain("check the model's name or path; a private repository also needs HF_TOKEN"),
+    ),
+    FailureRule(
+        "max-model-len-exceeds-model",
+        "is greater than the derived max_model_len",
+        r"max_model_len \(\d+\) is greater than the derived max_model_len \([^)\d]*(?P<most>\d+)",
+        hints.length_beyond_model,
+    ),
+    FailureRule(
+        "tensor-parallel-mismatch",
+        "must be divisible by tensor parallel size",
+        r"[Aa]ttention heads \((?P<heads>\d+)\) must be divisible by tensor parallel size",
+        hints.heads_and_ranks,
+    ),
+    FailureRule(
+        "too-few-gpus",
+        "is larger than the number of available",
+        r"World size \((?P<want>\d+)\) is larger than the number of available GPUs \((?P<have>\d+)\)",
+        hints.too_few_gpus,
+    ),
+    FailureRule(
+        "no-gpu",
+        "No CUDA GPUs are available",
+        r"No CUDA GPUs are available",
+        hints.plain("no GPU is visible: check nvidia-smi, CUDA_VISIBLE_DEVICES and --gpus all"),
+    ),
+    FailureRule(
+        "no-gpu",
+        "Failed to infer device type",
+        r"Failed to infer device type",
+        hints.plain("no supported device was found: check nvidia-smi, or install vLLM for the CPU"),
+    ),
+    FailureRule(
+        "driver-too-old",
+        "driver",
+        r"NVIDIA driver on your system is too old|CUDA driver version is insufficient for CUDA runtime",
+        hints.plain("update the NVIDIA driver, or install wheels built for its CUDA version"),
+    ),
+    FailureRule(
+        "quantization-mismatch",
+        "does not match the quantization",
+        r"Quantization method specified in the model config \(\S+\) does not match the quantization",
+        hints.plain("leave out the quantization argument; the checkpoint says how it is stored"),
+    ),
+    FailureRule(
+        "bad-argument",
+        "error: ",
+        r"(?:\.py|vllm\S*|serve\S*): error: (?:unrecognized arguments|argument |the following|ambiguous)",
+        hints.plain("this vLLM release does not take that argument: see `vllm serve --help`"),
+    ),
+)
+
+WRAPPERS: tuple[FailureRule, ...] = tuple(
+    FailureRule("engine-core-failed-to-start", word, text, hints.plain(""), wrapper=True)
+    for word, text in (
+        ("EngineCore failed to start", r"EngineCore failed to start"),
+        ("EngineCore hit an exception", r"EngineCore hit an exception"),
+        ("Engine core initialization failed", r"Engine core initialization failed"),
+        ("WorkerProc", r"WorkerProc (?:failed to start|initialization failed)"),
+        ("Engine process failed to start", r"Engine process failed to start"),
+        ("died unexpectedly", r"(?:[Ee]ngine core proc|[Ww]orker(?: proc)?) .*died unexpectedly"),
+        ("EngineCore encountered a fatal error", r"EngineCore encountered a fatal error"),
+        ("EngineDead", r"EngineDead(?:Error)?\b"),
+    )
+)
+
+DEATHS: tuple[FailureRule, ...] = tuple(
+    FailureRule("engine-dead-after-start", word, text, hints.plain(""))
+    for word, text in (
+        ("EngineCore encountered a fatal error", r"EngineCore encountered a fatal error"),
+        ("EngineCore hit an exception", r"EngineCore hit an exception"),
+        ("EngineDead", r"(?:Async|MQ)?EngineDead(?:Error)?\b"),
+        ("Engine loop is", r"Engine loop is (?:not running|dead)"),
+        ("Background loop", r"Background loop has errored already"),
+        ("Engine background task failed", r"Engine background task failed"),
+        ("died unexpectedly", r"(?:[Ee]ngine core proc|[Ww]orker(?: proc)?) .*died unexpectedly"),
+    )
+)
+DEATH_HINT = (
+    "the engine died while it served: the lines above this one hold the cause; restart it and, "
+    "if it dies again, lower the load or use another vLLM release"
+)
+WRAPPER_HINT = "the cause is further up in the log: read the first exception of the engine process"
+
+EXCEPTION = re.compile(
+    r"(?:^|[\s\]|>])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|NotImplemented|Refused|Timeout))(?:: (.+))?$"
+)
+WRAPPER_EXCEPTION = re.compile(
+    r"EngineDead|Engine core initialization failed|Engine process failed to start"
+    r"|WorkerProc (?:failed|initialization)|See (?:root cause|stack trace)"
+)
+
+
+def last_exception(lines: list[str]) -> str | None:
+    """Return the last line that names an exception which is not a mere wrapper."""
+    for line in reversed(lines):
+        text = line.strip()
+        if EXCEPTION.search(text) and not WRAPPER_EXCEPTION.search(text):
+            return text
+    return None

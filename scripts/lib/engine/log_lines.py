@@ -1,0 +1,140 @@
+"""The lines of a log that can matter, out of files of any size and dress.
+
+A log of a long run is nearly all access lines. Blocks of the file are therefore searched for a
+few words as bytes, and only the lines that hold one are decoded and looked at.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+BLOCK = 1 << 20
+LONGEST_LINE = 1 << 16
+OPEN_END = "\u2026"
+"""Ends a last line that has no line end: its last word may have been cut."""
+
+_ANSI = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\u241b)\[[0-9;?]*[A-Za-z]")
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_SAMPLE = 1 << 16
+_STRANGE_SHARE = 0.05
+
+
+def read_blocks(path: Path) -> Iterator[bytes]:
+    """Yield the file in blocks of whole lines (UTF-8, line ends ``\\n``), the rest last.
+
+    Progress bars overwrite themselves with ``\\r``; each of their states becomes a line.
+
+    Raises:
+        ValueError: the file is empty or binary.
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        first = file.read(BLOCK)
+        encoding = next((name for bom, name in _UTF16.items() if first.startswith(bom)), None)
+        if encoding:
+            # PowerShell's `>` writes UTF-16; such files are small.
+            text = (first + file.read()).decode(encoding, errors="replace")
+            first = text.lstrip("\ufeff").encode()
+        refuse_unreadable(first)
+        rest = b""
+        block = first
+        while block:
+            data = rest + block.replace(b"\r", b"\n")
+            cut = data.rfind(b"\n") + 1
+            if cut:
+                yield data[:cut]
+            rest = data[cut:]
+            if len(rest) > 8 * BLOCK:
+                yield rest + b"\n"
+                rest = b""
+            block = file.read(BLOCK)
+    if rest:
+        yield rest
+
+
+def refuse_unreadable(sample: bytes) -> None:
+    """Raise a ValueError when the beginning of a file is not that of a text with something in it."""
+    if not sample.strip():
+        raise ValueError("the file is empty; give the log of a vLLM start")
+    if b"\0" in sample[:1024]:
+        raise ValueError("this is binary data, not a log")
+    text = sample[:_SAMPLE].decode("utf-8", errors="replace")
+    strange = sum(
+        text.count(mark) for mark in ["\ufffd", *map(chr, [*range(1, 8), *range(14, 27)])]
+    )
+    if strange > _STRANGE_SHARE * len(text):
+        raise ValueError("this is binary data, not a log")
+
+
+def lines_with(
+    words: re.Pattern[bytes], block: bytes, position: int = 0
+) -> Iterator[tuple[str, int, int]]:
+    """Yield the lines that hold one of the words, without colours, each with its place.
+
+    Args:
+        words: what to search for.
+        block: whole lines.
+        position: where in the block to begin.
+    """
+    size = len(block)
+    while (match := words.search(block, position)) is not None:
+        start = max(block.rfind(b"\n", 0, match.start()) + 1, match.start() - LONGEST_LINE)
+        end = block.find(b"\n", match.end())
+        position = size if end < 0 else end + 1
+        raw = block[start : min(position, match.end() + LONGEST_LINE)]
+        yield clean(raw.decode("utf-8", errors="replace")), start, position
+
+
+def clean(line: str) -> str:
+    """Return a line without colours, container JSON and line end."""
+    text = line.rstrip("\n") if line.endswith("\n") else line + OPEN_END
+    text = _ANSI.sub("", text).replace("\0", "").strip()
+    if text.startswith('{"') and '"log":"' in text[:40]:
+        try:
+            text = str(json.loads(text)["log"]).rstrip("\n")
+        except (ValueError, KeyError, TypeError):
+            return text
+        text = _ANSI.sub("", text)
+    return text
+
+
+def quote(line: str, length: int = 600) -> str:
+    """Return a line as it is quoted in results: at most ``length`` characters."""
+    line = line.rstrip(OPEN_END)
+    return line if len(line) <= length else line[: length - 4] + " ..."
+
+
+class Edges:
+    """The beginning and the end of a text of any length, for a second look at wrapped lines."""
+
+    def __init__(self, head: int = 1 << 19, tail: int = 1 << 18) -> None:
+        self._head_size, self._tail_size = head, tail
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    def add(self, block: bytes) -> None:
+        """Append a block; what lies between the edges is forgotten."""
+        room = self._head_size - len(self._head)
+        if room > 0:
+            self._head += block[:room]
+            block = block[room:]
+        self._tail += block
+        if len(self._tail) > self._tail_size:
+            del self._tail[: len(self._tail) - self._tail_size]
+
+    def head(self) -> str:
+        """Return the beginning as text."""
+        return _text(bytes(self._head))
+
+    def tail(self) -> str:
+        """Return the end as text, of what is kept."""
+        kept = bytes(self._head + self._tail)
+        return _text(kept[-self._tail_size :])
+
+
+def _text(data: bytes) -> str:
+    return _ANSI.sub("", data.decode("utf-8", errors="replace"))

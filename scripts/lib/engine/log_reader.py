@@ -1,0 +1,214 @@
+"""What an engine's log says: its last start, read in one pass with little memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from scripts.lib.engine import log_rules as rules
+from scripts.lib.engine.log_facts import facts_of
+from scripts.lib.engine.log_failures import DEATHS, SPECIFIC, WRAPPERS
+from scripts.lib.engine.log_lines import Edges, lines_with, read_blocks, refuse_unreadable
+from scripts.lib.engine.log_start import (
+    Failed,
+    Start,
+    observe,
+    observe_degradations,
+    observe_engine_line,
+)
+from scripts.lib.engine.log_wrapped import read_wrapped
+from scripts.lib.engine.startup import LogFacts
+
+_STARTS = (rules.API_VERSION, rules.ENGINE)
+_STOPS = (rules.STOPPING, rules.INTERRUPTED, rules.SIGNALLED)
+_OUT_OF_MEMORY = tuple(rule for rule in SPECIFIC if rule.kind == "oom" and not rule.soft)
+
+
+def _search_for(words: Iterable[str]) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(re.escape(word.encode()) for word in sorted(set(words))))
+
+
+_WHILE_SERVING = _search_for(
+    [
+        *(rule.word for rule in (*_STARTS, *_STOPS, *rules.DEGRADATIONS, *DEATHS, *_OUT_OF_MEMORY)),
+        rules.BANNER.word,
+    ]
+)
+_WHILE_STARTING = _search_for(
+    [
+        *(rule.word for rule in (*_STARTS, *_STOPS, *rules.READY, *rules.FACTS)),
+        *(rule.word for rule in (*rules.DEGRADATIONS, *SPECIFIC, *WRAPPERS, *DEATHS)),
+        rules.BANNER.word,
+        rules.WORLD_OF_ONE.word,
+    ]
+)
+_BEFORE_ENGINE = re.compile(
+    r"is convertible to|not fully optimized yet|so forcing|Falling back to torch\.|args"
+)
+_CORE = re.compile(r"EngineCore_DP(\d+)")
+
+
+class LogReader:
+    """Follows a log block by block; of several starts the last one counts."""
+
+    def __init__(self) -> None:
+        self.start = Start()
+        self.starts = 0
+        self._edges = Edges()
+        self._pending: list[str] = []
+
+    def feed(self, block: bytes) -> None:
+        """Read a block of whole lines (only the last block may lack its line end)."""
+        position = 0
+        while position < len(block):
+            position = self._feed_phase(block, position)
+
+    def facts(self) -> LogFacts:
+        """Return what was read so far."""
+        if self.start.ready_at is None:
+            read_wrapped(self.start, self._edges.head(), self._edges.tail())
+        return facts_of(self.start, self._edges.tail(), max(self.starts, 1))
+
+    def _feed_phase(self, block: bytes, position: int) -> int:
+        """Read on until the start becomes ready or another begins; return where that was."""
+        serving = self.start.ready_at is not None
+        words = _WHILE_SERVING if serving else _WHILE_STARTING
+        for line, begin, end in lines_with(words, block, position):
+            if self._begins_start(line):
+                self._edges = Edges()
+                self._edges.add(block[begin:end])
+                self._see(line)
+                return end
+            self._see(line)
+            if not serving and self.start.ready_at is not None:
+                self._edges.add(block[position:end])
+                return end
+        if not serving:
+            self._edges.add(block[position:])
+        return len(block)
+
+    def _begins_start(self, line: str) -> bool:
+        """Open a new start where this line is the first of one."""
+        if "Received request" in line:
+            return False
+        if _front_end_version(line):
+            self.starts += 1
+            used = self.start.engine_lines or self.start.failures or self.start.progress
+            if used or self.start.ready_at is not None:
+                self._renew()
+                return True
+            return False
+        if rules.ENGINE.word in line and rules.ENGINE.pattern.search(line):
+            return self._begins_engine(line)
+        return False
+
+    def _begins_engine(self, line: str) -> bool:
+        """An engine after another one, without a front end's line: offline use, or a sibling."""
+        core = _CORE.search(line)
+        sibling = core is not None and core[1] not in self.start.siblings
+        if core:
+            self.start.siblings.add(core[1])
+        if self.starts == 0:
+            self.starts = 1
+        if self.start.engine_lines == 0 or sibling or not self.start.progress:
+            return False
+        self.starts += 1
+        pending = self._pending
+        self._renew()
+        for earlier in pending:
+            observe(self.start, earlier)
+        return True
+
+    def _renew(self) -> None:
+        self.start = Start()
+        self._pending = []
+
+    def _see(self, line: str) -> None:
+        """Read one line into the current start."""
+        start = self.start
+        if (front_end := _front_end_version(line)) is not None:
+            start.order += 1
+            start.api_version = front_end
+            start.note("vllm_version", line)
+            return
+        if rules.ENGINE.word in line and (engine := rules.ENGINE.pattern.search(line)):
+            start.order += 1
+            observe_engine_line(start, line, engine[1])
+            self._pending = []
+            return
+        if start.ready_at is not None:
+            self._see_while_serving(line)
+            return
+        if start.engine_lines and _BEFORE_ENGINE.search(line):
+            self._pending = [*self._pending[-19:], line]
+        observe(start, line)
+        if any(rule.word in line and rule.pattern.search(line) for rule in rules.READY):
+            start.ready_at = start.order
+            start.note("ready", line)
+            return
+        self._see_failure(line)
+
+    def _see_while_serving(self, line: str) -> None:
+        """After ready only the engine's death matters: requests may fail as they like."""
+        start = self.start
+        if "Received request" in line:
+            return
+        start.order += 1
+        observe_degradations(start, line)
+        if any(rule.word in line and rule.pattern.search(line) for rule in _STOPS):
+            start.stopping_at = start.stopping_at or start.order
+            return
+        if len(start.deaths) >= 100:  # noqa: PLR2004 - one sentence a request, thousands of them
+            return
+        for rule in (*_OUT_OF_MEMORY, *DEATHS):
+            if rule.word in line and (match := rule.pattern.search(line)):
+                start.deaths.append(Failed(rule, start.order, line, dict(match.groupdict())))
+                return
+
+    def _see_failure(self, line: str) -> None:
+        start = self.start
+        if len(start.failures) >= 1000 or "Received request" in line:  # noqa: PLR2004
+            return
+        for rule in (*SPECIFIC, *WRAPPERS):
+            if rule.word in line and (match := rule.pattern.search(line)):
+                values: dict[str, str | None] = dict(match.groupdict())
+                values["stage"] = "loading" if not start.progress else "starting"
+                start.failures.append(Failed(rule, start.order, line, values))
+                return
+
+
+def _front_end_version(line: str) -> str | None:
+    for rule in (rules.API_VERSION, rules.BANNER):
+        if rule.word in line and (match := rule.pattern.search(line)):
+            return match[1]
+    return None
+
+
+def read_log(path: Path) -> LogFacts:
+    """Read a log file of any size in one pass.
+
+    Raises:
+        ValueError: the file is empty or binary (the message names it).
+        OSError: the file cannot be read.
+    """
+    reader = LogReader()
+    try:
+        for block in read_blocks(path):
+            reader.feed(block)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return reader.facts()
+
+
+def read_log_text(text: str) -> LogFacts:
+    """Read a log that is in memory.
+
+    Raises:
+        ValueError: the text is empty or binary.
+    """
+    data = text.encode("utf-8", errors="replace").replace(b"\r", b"\n")
+    refuse_unreadable(data)
+    reader = LogReader()
+    reader.feed(data)
+    return reader.facts()

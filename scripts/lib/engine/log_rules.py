@@ -1,0 +1,221 @@
+"""The sentences of vLLM 0.4 to 0.33 that carry a fact, each as one row.
+
+A row has a word that must stand in a line for the row to be tried (what the fast search looks
+for), and a pattern. Patterns are written with single blanks: they match any white space, and
+once more, without any, in text that a terminal has wrapped in the middle of words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One sentence that carries a fact (``key``)."""
+
+    key: str
+    word: str
+    text: str
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The pattern for a line."""
+        return re.compile(self.text.replace(" ", r"\s+"))
+
+    @cached_property
+    def compact(self) -> re.Pattern[str]:
+        """The pattern for text out of which all white space was taken."""
+        return re.compile(self.text.replace(" ", ""))
+
+
+_NUMBER = r"-?\d+(?:\.\d+)?"
+_VERSION = r"v?(\d+\.\d+(?:\.\w+)?[\w.+-]*)"
+
+# Where a start begins: only at the start of a message, never inside a quoted prompt.
+API_VERSION = Rule(
+    "api_version", "vLLM API server version", rf"vLLM API server version {_VERSION}(?![\w.+…-])"
+)
+BANNER = Rule(
+    "api_version",
+    " version ",
+    rf"(?:\u2588\s*|\[(?:api_)?utils\.py:\d+\][^\w]*)version {_VERSION}(?![\w.+…-])",
+)
+ENGINE = Rule(
+    "engine",
+    "Initializing a",
+    rf"Initializing an? (?:V[01] )?LLM engine(?: \({_VERSION}\))? with config:",
+)
+
+READY = (
+    Rule("ready", "Application startup complete", r"Application startup complete\."),
+    Rule("ready", "Uvicorn running on", r"Uvicorn running on (?:http|socket|unix)"),
+)
+STOPPING = Rule(
+    "stopping",
+    "hut",
+    r"Shutting down|\[shutdown\]|[Ss]hutdown (?:triggered|initiated|complete)|Finished server process",
+)
+INTERRUPTED = Rule("stopping", "KeyboardInterrupt", r"KeyboardInterrupt")
+SIGNALLED = Rule(
+    "stopping",
+    "SIG",
+    r"(?:received|Received) (?:signal )?(?:SIGTERM|SIGINT)|signal=SIG(?:TERM|INT)",
+)
+
+FACTS: tuple[Rule, ...] = (
+    Rule("collect_env_version", "vLLM Version", rf"vLLM Version\s*: {_VERSION}(?![\w.+…-])"),
+    Rule("platform", "detected platform", r"Automatically detected platform (\w+)\."),
+    Rule("arguments", "args", r"(?:\bargs: Namespace\(|non-default args: \{)(.*)"),
+    # Weights, in GiB whatever the unit printed.
+    Rule("weights", "weights took", rf"Loading model weights took ({_NUMBER}) ?GB"),
+    Rule(
+        "weights",
+        "Model loading took",
+        rf"Model loading took ({_NUMBER}) ?Gi?B(?: memory)? and ({_NUMBER}) seconds",
+    ),
+    Rule("profiled_weights", "model weights take", rf"model weights take ({_NUMBER}) ?GiB"),
+    # KV cache and how many requests it holds.
+    Rule("kv_tokens", "KV cache size", r"KV cache size: ([\d,]+) tokens"),
+    Rule(
+        "concurrency",
+        "Maximum concurrency for",
+        rf"Maximum concurrency for ([\d,]+) tokens per request: ({_NUMBER})x",
+    ),
+    Rule(
+        "gpu_blocks",
+        " blocks: ",
+        r"# (?:GPU|cuda|rocm|hip|xpu|hpu|tpu|neuron|npu|gpu) blocks: (\d+)(?![\d….])",
+    ),
+    Rule("kv_gib", "Available KV cache memory", rf"Available KV cache memory: ({_NUMBER}) ?GiB"),
+    Rule(
+        "kv_gib",
+        "reserved for KV Cache",
+        rf"memory reserved for KV Cache is ({_NUMBER}) ?GiB",
+    ),
+    Rule("kv_gib", "kv_cache_size=", rf"kv_cache_size=({_NUMBER}) ?GiB"),
+    Rule("kv_gib", "GiB for KV cache", rf"set \(({_NUMBER})/{_NUMBER}\) GiB for KV cache"),
+    Rule(
+        "fitted_length",
+        "Auto-fit max_model_len",
+        r"Auto-fit max_model_len: reduced from \d+ to (\d+) ",
+    ),
+    # Time.
+    Rule("compile", "torch.compile t", rf"torch\.compile (?:takes|took) ({_NUMBER}) s in total"),
+    Rule(
+        "graphs",
+        "Graph capturing finished",
+        rf"Graph capturing finished in ({_NUMBER}) secs?(?:, took ({_NUMBER}) GiB)?",
+    ),
+    Rule("engine_init", "init engine (", rf"init engine \([^)]*\) took ({_NUMBER}) s"),
+    # Kernels.
+    Rule("kernel", "Kernel", r"\b(?:Using|Selected) (\w*Kernel\w*) for (?:(\w+)(?![\w…])|\w*)"),
+    Rule(
+        "convertible",
+        "convertible to",
+        r"is convertible to (gptq_marlin|awq_marlin) during runtime",
+    ),
+    Rule(
+        "moe_backend",
+        " MoE backend",
+        r"Using '?([\w\x20]+?)'? (Fp8|FP8|NvFp4|NVFP4|MxFp4|Mxfp4|MXFP4|MxFp8|Mxfp8|MXFP8|WNA16|Int8|W4A8"
+        r"|W4A8 Int8|Unquantized|Humming) MoE backend",
+    ),
+    Rule("moe_method", "MoEMethod", r"\bUsing (\w+MoEMethod)\b"),
+    Rule("mxfp4_backend", "mxfp4.py", r"\[\w*mxfp4\.py:\d+\] Using ([\w\x20]+?) backend"),
+    Rule("mxfp4_backend", "Using Marlin backend", r"Using (Marlin) backend"),
+    Rule("mxfp4_backend", "MXFP4 M", r"Using (FlashInfer MXFP4 MXFP8 \w+) backend"),
+    Rule("attention", "backend", r"Using (\S+) attention backend out of potential"),
+    Rule(
+        "attention",
+        "backend",
+        r"Using (?:AttentionBackendEnum\.|_Backend\.)?([\w/.-]+(?:\x20[\w/.-]+){0,3}?) backend"
+        r"(?: on (?:V1 engine|XPU)(?: by default)?| out of potential backends: .*| \(selected via .*|"
+        r" with \w+ KV cache layout.*| for \w+ on V1 engine)?\.?\s*$",
+    ),
+    Rule("marlin_capability", "compute capability", r"with compute capability (\d+\.\d+)"),
+    Rule("capability", "Device capability", r"Device capability (\d+\.\d+) not supported"),
+)
+
+DEGRADATIONS: tuple[Rule, ...] = (
+    Rule(
+        "fp8-weight-only",
+        "native support for FP8",
+        r"does not have native support for FP8 computation",
+    ),
+    Rule(
+        "fp4-weight-only",
+        "native support for FP4",
+        r"does not have native support for (?:NV|MX)?FP4 computation",
+    ),
+    Rule("forced-unoptimized-method", "so forcing", r"explicitly, so forcing (?:gptq|awq)\b"),
+    Rule(
+        "unoptimized-kernel",
+        "not fully optimized yet",
+        r"\w+ quantization is not fully optimized yet",
+    ),
+    Rule("unoptimized-kernel", "unoptimized AWQ", r"Falling back to unoptimized AWQ kernels"),
+    Rule("unoptimized-kernel", "Moe WNA16 kernels", r"Falling back to Moe WNA16 kernels"),
+    Rule("attention-fallback", "Cannot use F", r"Cannot use Flash-?Attention"),
+    Rule("attention-fallback", "Cannot use FA", r"Cannot use FA version \d"),
+    Rule(
+        "dtype-fallback",
+        "Falling back to torch.",
+        r"Your device .* doesn't support torch\.\w+\. Falling back to torch\.\w+",
+    ),
+    Rule("untuned-moe", "default MoE config", r"Using default (?:FlyDSL )?MoE config"),
+    Rule(
+        "untuned-fp8-block-kernel",
+        "Block FP8 kernel config",
+        r"Using default W8A8 Block FP8 kernel config",
+    ),
+    Rule(
+        "emulated",
+        "imulated weight dequantization",
+        r"not (?:support native MXFP4|yet integrated).*[Ss]imulated weight dequantization",
+    ),
+    Rule(
+        "emulated",
+        "emulation backend",
+        r"falling back to the slow and unoptimized emulation backend",
+    ),
+    Rule("emulated", "EmulationTritonExperts", r"Using \w*EmulationTritonExperts MO?o?E backend"),
+    Rule("emulated", "emulation mode", r"Using emulation mode"),
+)
+
+ENGINE_SETTINGS: dict[str, Rule] = {
+    key: Rule(key, key, rf"(?<![\w.]){key}='?([^,'\s()]+)'?[,)\s]")
+    for key in (
+        "model",
+        "dtype",
+        "max_seq_len",
+        "load_format",
+        "tensor_parallel_size",
+        "pipeline_parallel_size",
+        "data_parallel_size",
+        "quantization",
+        "kv_cache_dtype",
+        "device_config",
+    )
+}
+SPECULATIVE = re.compile(r"(?<!\w)speculative_config=(?!None)(\w+)")
+ARGUMENT_TP = re.compile(r"'?tensor_parallel_size'?[:=]\s*(\d+)(?![\d…])")
+WORLD_OF_ONE = Rule(
+    "world_of_one", "in world size 1 ", r"rank 0 in world size 1 is assigned as .*TP rank 0\b"
+)
+
+# Names of attention backends; `Using Marlin backend` is about experts.
+ATTENTION_NAME = re.compile(
+    r"(?i)flash|xformers|sdpa|attn|attention|pallas|\bmla\b|_mla|flex|triton|rocm|ipex|turboquant"
+)
+NOT_ATTENTION = re.compile(
+    r"(?i)mxfp4|quark_moe|MoE|MLA prefill|all-?reduce|sampling|guided|structured|all2all|vit\b|encoder"
+    r"|profiler|communicat|grammar|cudagraph"
+)
+
+
+def words_of(rules: tuple[Rule, ...]) -> list[str]:
+    """Return the words that the fast search looks for."""
+    return sorted({rule.word for rule in rules})
