@@ -7,7 +7,8 @@ import itertools
 import pytest
 
 from scripts.lib.analysis.decision import decide
-from scripts.lib.analysis.quality_need import items_needed
+from scripts.lib.analysis.paired import Paired, difference_interval, items_needed
+from scripts.lib.analysis.quality_need import items_for_proof
 from scripts.lib.analysis.summary import Value
 from tests.analysis.materials import (
     comparison,
@@ -296,20 +297,25 @@ def test_the_decision_never_recommends_what_a_gate_forbids():
 
 
 @pytest.mark.parametrize(
-    ("items", "lost", "gained", "margin", "needed"),
+    ("items", "lost", "gained", "margin", "provable"),
     [
-        (48, 0, 0, 0.05, 72),  # 1 - 0.025^(1/72) = 0.0499
-        (48, 0, 0, 0.10, 36),
-        (48, 5, 0, 0.05, None),  # 10 % lost already
-        (0, 0, 0, 0.05, None),
+        (40, 0, 0, 0.05, True),
+        (40, 1, 0, 0.05, True),
+        (40, 3, 0, 0.05, False),
+        (0, 0, 0, 0.05, False),
     ],
 )
-def test_items_needed(items, lost, gained, margin, needed):
-    assert items_needed(items, lost, gained, margin) == needed
+def test_items_for_proof_really_prove_it(items, lost, gained, margin, provable):
+    needed = items_for_proof(Paired(items, lost, gained), margin)
+    assert (needed is not None) is provable
+    if needed is not None:
+
+        def grown(n):
+            return Paired(n, round(lost * n / items), round(gained * n / items))
+
+        assert difference_interval(grown(needed))[0] > -margin
+        assert difference_interval(grown(needed - 1))[0] <= -margin
 
 
-def test_items_needed_solves_its_own_equation():
-    n = items_needed(100, 4, 2, 0.05)
-    difference, flips = -0.02, 0.06
-    edge = difference - 1.959964 * ((flips - difference**2) / n) ** 0.5
-    assert edge == pytest.approx(-0.05, abs=3e-4)
+def test_with_no_flips_the_need_agrees_with_the_quality_table():
+    assert items_for_proof(Paired(40, 0, 0), 0.05) == items_needed(0.05)

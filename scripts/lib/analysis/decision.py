@@ -40,8 +40,8 @@ def decide(material: Material) -> Decision:
     if field.qualified:
         return _recommended(material, field, ranking)
     candidates = _candidates(material, field, ranking)
-    unjudged = {v: _gate_words(field.gates[v]) for v in field.undecided}
-    rejected = {v: _gate_words(field.gates[v]) for v in field.failed}
+    unjudged = {v: _gate_words(material, field.gates[v]) for v in field.undecided}
+    rejected = {v: _gate_words(material, field.gates[v]) for v in field.failed}
     outcome = "undecided" if field.undecided else "none qualifies"
     return Decision.model_validate(
         {
@@ -89,16 +89,20 @@ def _no_score(gates: list[Gate]) -> str:
     return "not ranked: no valid load that keeps the SLO and has a throughput"
 
 
-def _gate_words(gates: list[Gate]) -> list[str]:
-    """Return why a variant is out, or, when nothing failed, what is undecided about it."""
+def _gate_words(material: Material, gates: list[Gate]) -> list[str]:
+    """Return why a variant is out, or, when nothing failed, what keeps it undecided."""
     failed = [f"{g.gate}: {g.why}" for g in gates if g.passed is False]
-    return failed or [f"{g.gate} undecided: {g.why}" for g in gates if g.passed is None]
+    return failed or [
+        f"{g.gate} undecided: {g.why}"
+        for g in gates
+        if g.passed is None and gating.blocks(material, g)
+    ]
 
 
 def _recommended(material: Material, field: _Field, ranking: Ranking) -> Decision:
     chosen, ties = choose(material, ranking, field.qualified)
     better = _might_be_better(material, field, ranking, chosen)
-    rejected = {v: _gate_words(field.gates[v]) for v in [*field.failed, *field.undecided]}
+    rejected = {v: _gate_words(material, field.gates[v]) for v in [*field.failed, *field.undecided]}
     for other in field.qualified:
         if other != chosen:
             rejected[other] = [_why_not(material, ranking, chosen, other)]

@@ -2,45 +2,52 @@
 
 from __future__ import annotations
 
-import math
-
+from scripts.lib.analysis.paired import Paired, difference_interval
 from scripts.lib.analysis.summary import QualityView
 from scripts.lib.study.models import Quality
 
-Z = 1.959964
-"""Two-sided 95 %, as the interval of the difference."""
+MOST_ITEMS = 1_000_000
 
 
-def items_needed(items: int, lost: int, gained: int, margin: float) -> int | None:
+def items_for_proof(pair: Paired, margin: float) -> int | None:
     """Return how many items in all would prove non-inferiority if the shares stayed as seen.
 
-    Solves d - z * sqrt((q - d^2) / N) = -margin for N, where d = (gained - lost) / items is the
-    difference and q = (lost + gained) / items the share of flips (variance of a paired
-    difference). Without any flip: the N at which zero of N bounds the share of losses at 97.5 %
-    by the margin, 1 - 0.025^(1/N) = margin. None: the loss seen exceeds the margin already, so
-    more items of the same kind would not prove it.
+    The smallest N at which the lower end of Tango's interval, with the flips grown in
+    proportion, stays above -margin. None: the loss seen is beyond the margin already, or a
+    million items would not do.
     """
-    if items <= 0 or margin <= 0:
+    if pair.items <= 0 or margin <= 0 or pair.difference <= -margin:
         return None
-    difference, flips = (gained - lost) / items, (lost + gained) / items
-    if difference <= -margin:
+    low, high = pair.items, MOST_ITEMS
+    if not _proven(pair, high, margin):
         return None
-    if flips == 0:
-        return math.ceil(math.log(0.025) / math.log(1 - margin))
-    variance = flips - difference**2
-    needed = math.ceil(Z**2 * variance / (margin + difference) ** 2)
-    return max(needed, math.ceil(math.log(0.025) / math.log(1 - margin)))
+    while low < high:
+        middle = (low + high) // 2
+        if _proven(pair, middle, margin):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _proven(pair: Paired, items: int, margin: float) -> bool:
+    growth = items / pair.items
+    grown = Paired(items, round(pair.lost * growth), round(pair.gained * growth))
+    return difference_interval(grown)[0] > -margin
 
 
 def more_items(view: QualityView, quality: Quality) -> str:
     """Return in words how many more items an undecided variant needs."""
     items = sum(axis.items for axis in view.axes)
     margin = quality.non_inferiority_margin
-    needed = items_needed(items, view.lost, view.gained, margin)
+    needed = items_for_proof(Paired(items, view.lost, view.gained), margin) if items else None
     if needed is None:
         return (
-            f"{view.lost} lost and {view.gained} gained of {items} items is a loss beyond the "
-            f"margin of {100 * margin:g} %: more items will more likely show it worse"
+            f"with {view.lost} lost and {view.gained} gained of {items} items, more items of the "
+            f"same kind would not prove it at a margin of {100 * margin:g} points"
         )
     more = max(1, needed - items)
-    return f"about {more:,} more probe items are needed at a margin of {100 * margin:g} %"
+    return (
+        f"about {more:,} more probe items ({needed:,} in all) would prove it at a margin of "
+        f"{100 * margin:g} points if the share of flips stays as it is"
+    )

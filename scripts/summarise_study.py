@@ -1,0 +1,43 @@
+"""Diagnosis, decision and rollback conditions of a study: ``summary.json`` and ``alerts.yaml``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from scripts.lib.analysis.alerts import alerts_text
+from scripts.lib.analysis.assemble import assemble
+from scripts.lib.base.files import write_json, write_text
+from scripts.lib.study.specs import read_study
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read a study's results, write the summary; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--study", type=Path, required=True, help="results/<study>/study.json")
+    parser.add_argument("--results", type=Path, required=True, help="results/<study>")
+    parser.add_argument("--output", type=Path, required=True, help="results/<study>/summary.json")
+    parser.add_argument("--alerts", type=Path, help="results/<study>/alerts.yaml")
+    options = parser.parse_args(arguments)
+    try:
+        study = read_study(options.study)
+    except OSError as error:
+        print(f"{options.study}: cannot be read: {error.strerror}", file=sys.stderr)
+        return 2
+    except (ValidationError, ValueError) as error:
+        problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        print(f"{options.study}: not a resolved study: {problem}", file=sys.stderr)
+        return 2
+    summary = assemble(study, options.results, Path.cwd())
+    write_json(options.output, summary)
+    if options.alerts:
+        write_text(options.alerts, alerts_text(study.study, summary.decision))
+    print(f"{study.study}: {summary.decision.headline}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
