@@ -32,6 +32,7 @@ class PointRun:
         self._busy: set[Connection] = set()
         self._waiting: deque[RawAnswer] = deque()
         self._raw: deque[RawAnswer] = deque()
+        self._ended: list[tuple[Connection, RawAnswer]] = []
         self._raw_bytes = 0
         self._parsing = False
         self._retried: set[int] = set()
@@ -208,7 +209,15 @@ class PointRun:
             again = RawAnswer(answer.index, answer.intended_s)
             self._spawn(self._open_and_send(again))
             return
-        self._collect(answer, connection)
+        self._ended.append((connection, answer))
+        if len(self._ended) == 1:
+            self._loop.call_soon(self._after_reads)
+
+    def _after_reads(self) -> None:
+        """Go on only after every piece that had come was read: sending costs, times must not."""
+        ended, self._ended = self._ended, []
+        for connection, answer in ended:
+            self._collect(answer, connection)
 
     def _is_stale(self, connection: Connection, answer: RawAnswer) -> bool:
         """A kept connection that the server closed just as we used it: not the request's fault."""

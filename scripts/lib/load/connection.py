@@ -16,6 +16,7 @@ from typing import Any
 from scripts.lib.load.stream import Head, decode_body, parse_head
 
 _LAST_CHUNK = b"0\r\n\r\n"
+_TAIL_BYTES = 48
 
 
 class RawAnswer:
@@ -114,11 +115,12 @@ class Connection(asyncio.Protocol):
                 self._end(answer)
 
     def _end_if_complete(self, answer: RawAnswer) -> None:
-        tail = b"".join(answer.pieces[-6:])[-5:]
-        if self._head is None or not (tail == _LAST_CHUNK or self._head.has_trailer):
+        tail = b"".join(answer.pieces[-6:])[-_TAIL_BYTES:]
+        if self._head is None or not (tail.endswith(_LAST_CHUNK) or self._head.has_trailer):
             return
-        raw = b"".join(answer.pieces)
-        if decode_body(raw, self._head, closed=False).complete:
+        if tail.endswith(_LAST_CHUNK) and b"[DONE]" in tail:
+            self._end(answer)  # the usual end; anything else is worth reading the whole framing
+        elif decode_body(b"".join(answer.pieces), self._head, closed=False).complete:
             self._end(answer)
 
     def _end(self, answer: RawAnswer) -> None:

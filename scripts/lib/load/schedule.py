@@ -64,9 +64,9 @@ def offsets_of(workload: Workload, level: Level, samples: Sequence[Sample]) -> l
         return None
     seed = workload.seed + 1000 * level.repetition + level.workload_point
     if level.rate is not None:
-        return arrival_offsets(workload.arrival, level.rate, len(samples), seed).tolist()
+        return list(arrival_offsets(workload.arrival, level.rate, len(samples), seed))
     if workload.ramp is not None:
-        return ramp_offsets(workload.ramp, workload.arrival, seed).tolist()
+        return list(ramp_offsets(workload.ramp, workload.arrival, seed))
     return [sample.at_s or 0.0 for sample in samples]
 
 

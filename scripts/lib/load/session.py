@@ -142,7 +142,7 @@ class LoadSession:
         Args:
             url: The server's address, with or without ``/v1``.
             scrape: Reads ``/metrics`` (a mapping or model with the keys of ``read_metrics``);
-                None, or a call that returns None or raises OSError: the server has none.
+                None, or a call that returns None or raises: the server has none.
         """
         self.prepare()
         url = base_url(url)
@@ -357,12 +357,12 @@ def _share(total: int, parts: int, part: int) -> int:
 
 
 def _read(scrape: ScrapeCall | None) -> Scrape | None:
-    """Scrape /metrics; None where the server has none."""
+    """Scrape /metrics; None where the server has none, or what it has is not readable."""
     if scrape is None:
         return None
     try:
         found = scrape()
-    except (OSError, ValueError, RuntimeError):
+    except Exception:  # the caller's own; a point without the server's view is still a point
         return None
     dump = getattr(found, "model_dump", None)
     value = dump() if dump is not None else found

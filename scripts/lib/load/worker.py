@@ -7,6 +7,7 @@ session's process does: the socket then closes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import resource
@@ -37,7 +38,9 @@ def main(descriptor: int) -> None:
             return
         if message is None:
             return
-        channel.send(_run(_play(channel, message)))
+        result = _run(_play(channel, message))
+        os.set_blocking(descriptor, True)  # the event loop, which watched it, had changed that
+        channel.send(result)
 
 
 def _run(work: Coroutine[Any, Any, Finished | Failed]) -> Finished | Failed:
@@ -94,6 +97,7 @@ async def _receive(channel: Channel[Any, Any]) -> object:
         await readable.wait()
     finally:
         loop.remove_reader(channel.fileno())
+    os.set_blocking(channel.fileno(), True)
     try:
         return channel.recv()
     except (EOFError, OSError):
@@ -108,7 +112,8 @@ async def _stop_when_told(channel: Channel[Any, Any], run: PointRun) -> None:
 async def _tick(channel: Channel[Any, Any], run: PointRun) -> None:
     while True:
         await asyncio.sleep(_TICK_S)
-        channel.send(Tick(run.done, run.failed, run.in_flight))
+        with contextlib.suppress(BlockingIOError):  # a session that does not read may miss one
+            channel.send(Tick(run.done, run.failed, run.in_flight))
 
 
 def _cpu_s() -> float:

@@ -1,0 +1,118 @@
+"""Runs one workload against a server that already runs; prints and writes ``load.json``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+from pydantic import ValidationError
+
+from scripts.lib.base.files import write_json
+from scripts.lib.load.bodies import base_url
+from scripts.lib.load.processes import ClientError
+from scripts.lib.load.progress import ConsoleProgress
+from scripts.lib.load.results import LoadResult
+from scripts.lib.load.samples import DatasetError
+from scripts.lib.load.session import LoadSession
+from scripts.lib.study.models import Slo, SloSearch, Workload
+from scripts.lib.telemetry.metrics_text import parse_metrics
+
+
+class SpecError(ValueError):
+    """A workload spec that cannot be used, as a sentence."""
+
+
+def read_spec(path: Path) -> tuple[Workload, Slo | None, SloSearch | None]:
+    """Read a workload, plain or as under ``results/<study>/specs/workloads/``.
+
+    Raises:
+        SpecError: The file is missing, not JSON, or has a wrong key.
+    """
+    try:
+        spec = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise SpecError(f"{path}: cannot be read ({problem.strerror})") from problem
+    except ValueError as problem:
+        raise SpecError(f"{path}: not JSON ({problem})") from problem
+    if not isinstance(spec, dict):
+        raise SpecError(f"{path}: not a JSON object")
+    wrapped = isinstance(spec.get("workload"), dict)
+    try:
+        workload = Workload.model_validate(spec["workload"] if wrapped else spec)
+        slo = Slo.model_validate(spec["slo"]) if wrapped and spec.get("slo") else None
+        found = spec.get("slo_search") if wrapped else None
+        search = SloSearch.model_validate(found) if found else None
+    except ValidationError as problem:
+        raise SpecError(f"{path}: {_sentence(problem)}") from problem
+    if not workload.points:
+        raise SpecError(f"{path}: no load points; give concurrency, rate, ramp or a trace")
+    return workload, slo, search
+
+
+def _sentence(problem: ValidationError) -> str:
+    first = problem.errors()[0]
+    where = ".".join(str(part) for part in first["loc"]) or "workload"
+    return f"{where}: {first['msg'].removeprefix('Value error, ')} (got {first['input']!r})"
+
+
+def scrape(url: str) -> Any:  # noqa: ANN401 - the telemetry area's own model
+    """Read ``/metrics`` of the server at ``url``; None if it has none."""
+    answer = httpx.get(f"{base_url(url)}/metrics", timeout=10)
+    return parse_metrics(answer.text) if answer.is_success else None
+
+
+def measure(arguments: argparse.Namespace) -> LoadResult:
+    """Run the workload and write ``load.json`` with the raw records beside it."""
+    workload, slo, search = read_spec(arguments.workload)
+    session = LoadSession(
+        workload,
+        model=arguments.model,
+        tokenizer=arguments.tokenizer,
+        project=Path.cwd(),
+        output=arguments.output,
+        slo=slo,
+        slo_search=search,
+        progress=ConsoleProgress(),
+    )
+    try:
+        session.prepare()
+        result = session.run(arguments.url, scrape=lambda: scrape(arguments.url))
+    finally:
+        session.close()
+    result = result.model_copy(update={"url_kind": "attached"})
+    write_json(arguments.output / "load.json", result)
+    return result
+
+
+def main() -> int:
+    """Parse the command line and run; 2 with one sentence when the input cannot be used."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--url", required=True, help="e.g. http://127.0.0.1:8000")
+    parser.add_argument("--model", required=True, help="the served model's name")
+    parser.add_argument(
+        "--tokenizer", required=True, type=Path, help="tokenizer.json, or the folder with it"
+    )
+    parser.add_argument("--workload", required=True, type=Path, help="workload spec (JSON)")
+    parser.add_argument("--output", required=True, type=Path, help="folder for the results")
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the clients are ended
+    try:
+        base_url(arguments.url)
+        result = measure(arguments)
+    except (SpecError, DatasetError, ClientError, ValueError, OSError) as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    print(result.model_dump_json(indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
