@@ -44,7 +44,7 @@ def answer(summary: Summary, names: Names) -> Answer:
         " ".join(made.reasons) or "No reasons were given.",
         _numbers_title(summary, names, point),
         [*_speed_numbers(summary, point), *_other_numbers(summary, shown_variant)],
-        _glance(summary, names),
+        _glance(summary, names, point),
         _rollback(summary, names),
     )
 
@@ -168,23 +168,56 @@ def _quality_number(view: QualityView, base: QualityView | None) -> KeyNumber:
     )
 
 
-def _glance(summary: Summary, names: Names) -> Table:
+def _glance(summary: Summary, names: Names, point: PointRow | None) -> Table:
     boundaries: dict[str, list[str]] = {}
     for one in summary.boundaries:
         words = one.words if len(summary.workloads) < 2 else f"{one.workload}: {one.words}"
         boundaries.setdefault(one.variant, []).append(words)
     quality = {view.variant: view for view in summary.quality}
-    columns = [Column("Variant"), Column("SLO"), Column("Quality"), Column("Verdict")]
+    columns = [
+        Column("Variant"),
+        Column("Throughput", numeric=True),
+        Column("TPOT mean", numeric=True),
+        Column("SLO"),
+        Column("Quality"),
+        Column("Verdict"),
+    ]
+    here = _rows_at(summary, point)
     rows = [
         [
             Cell(tag=names.tag(variant)),
+            _speed_cell(here.get(variant), THROUGHPUT),
+            _speed_cell(here.get(variant), "tpot_mean_ms"),
             _boundary_cell(boundaries.get(variant)),
             _quality_cell(quality.get(variant)),
             _verdict_cell(summary, variant),
         ]
         for variant in names.order
     ]
-    return Table("Every variant at a glance.", columns, rows, "The study has no variants.")
+    at = f"; speed at {load_title((point.kind, point.level)).lower()}" if point else ""
+    return Table(f"Every variant at a glance{at}.", columns, rows, "The study has no variants.")
+
+
+def _rows_at(summary: Summary, point: PointRow | None) -> dict[str, PointRow]:
+    if point is None:
+        return {}
+    load = (point.workload, point.kind, point.level)
+    return {
+        row.variant: row for row in summary.points if (row.workload, row.kind, row.level) == load
+    }
+
+
+def _speed_cell(row: PointRow | None, key: str) -> Cell:
+    if row is None or key not in row.metrics:
+        return Cell("not measured", tone="muted")
+    value = row.metrics[key]
+    if not row.valid:
+        return Cell(shown(value, key), ["invalid"], tone="muted")
+    notes = []
+    if value.ratio_to_baseline is not None and value.ratio_to_baseline != 1:
+        higher = metric_of(key).better == "higher"
+        notes.append(times(value.ratio_to_baseline) if higher else change(value.ratio_to_baseline))
+    return Cell(shown(value, key), notes, tone="plain" if value.value is not None else "muted")
 
 
 def _boundary_cell(words: list[str] | None) -> Cell:
@@ -224,7 +257,10 @@ def _rollback(summary: Summary, names: Names) -> Callout:
     if not made.rollback:
         text = Text("Nothing new is to be rolled out, so there is nothing to roll back.")
         return Callout("Rollback", "plain", [text])
-    blocks: list[Block] = [Bullets([rollback.words for rollback in made.rollback])]
+    blocks: list[Block] = [
+        Text("when one of these holds:"),
+        Bullets([rollback.words for rollback in made.rollback]),
+    ]
     if made.rollback_command:
         blocks.append(Code(shlex.join(made.rollback_command), "With this command"))
-    return Callout("Roll back to the baseline when", "warn", blocks, names.tag(summary.baseline))
+    return Callout("Roll back to", "warn", blocks, names.tag(summary.baseline))

@@ -73,12 +73,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; on a narrow screen each row becomes a card."""
+    """A table; on a narrow screen each row becomes a card. ``even``: columns of equal width."""
 
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     empty: str = "Nothing to show."
+    even: bool = False
     kind: Literal["table"] = "table"
 
 

@@ -9,19 +9,24 @@ from scripts.lib.analysis.summary import PointRow, Summary, Timeline, Value, Wor
 from scripts.lib.report import svg
 from scripts.lib.report.blocks import Figure
 from scripts.lib.report.names import Names
-from scripts.lib.report.numbers import metric_of, number, times, with_unit
+from scripts.lib.report.numbers import metric_of, number, tidy, times, with_unit
 from scripts.lib.report.plot import Chart, Mark, Series, Strip, TimeChart, draw, draw_time
 
 MOST_TIMELINES = 24
 THROUGHPUT = "output_throughput_tok_s"
 _STATISTICS = ("p99", "p95", "p90", "p50", "mean")
 _X_LABELS = {"concurrency": "concurrency", "rate": "offered requests/s"}
-_STRIP_LABELS = {
-    "running": "running requests",
-    "waiting": "waiting requests",
-    "kv_usage": "KV cache usage",
-    "kv_cache_usage": "KV cache usage",
+_STRIPS = {
+    "running": ("running requests", 1.0),
+    "waiting": ("waiting requests", 1.0),
+    "kv_usage": ("KV cache usage, %", 100.0),
+    "kv_cache_usage": ("KV cache usage, %", 100.0),
+    "generation_tok_s": ("output tokens/s", 1.0),
+    "preemptions_per_s": ("preemptions/s", 1.0),
+    "gpu_power_w": ("GPU power, W", 1.0),
+    "gpu_utilisation_percent": ("GPU utilisation, %", 1.0),
 }
+"""Which curves a time line shows, from top to bottom, and their factor."""
 
 
 def slug(text: str) -> str:
@@ -72,7 +77,7 @@ def _description(chart: Chart) -> str:
     sentences = [
         f"{series.name}: "
         + ", ".join(
-            f"{number(mark.y)} at {number(mark.x)}{'' if mark.valid else ' (invalid)'}"
+            f"{number(mark.y)} at {tidy(mark.x)}{'' if mark.valid else ' (invalid)'}"
             for mark in series.marks
         )
         + "."
@@ -102,7 +107,7 @@ def _series(
 
 def _mark(row: PointRow, value: Value, name: str, unit: str) -> Mark:
     assert value.value is not None
-    words = f"{name}: {with_unit(value.value, unit)} at {_X_LABELS[row.kind]} {number(row.level)}"
+    words = f"{name}: {with_unit(value.value, unit)} at {_X_LABELS[row.kind]} {tidy(row.level)}"
     if not row.valid:
         words += " (invalid)"
     return Mark(row.level, value.value, value.low, value.high, row.valid, words)
@@ -111,7 +116,7 @@ def _mark(row: PointRow, value: Value, name: str, unit: str) -> Mark:
 def _throughput(rows: Sequence[PointRow], names: Names) -> tuple[Chart, str, str]:
     series, x_label = _series(rows, names, THROUGHPUT, "tok/s")
     title = f"Output throughput by {x_label}"
-    chart = Chart("throughput", x_label, "Output throughput, tok/s (higher is better)", series)
+    chart = Chart("throughput", x_label, "Output throughput", "tok/s, higher is better", series)
     return chart, title, "Output tokens per second."
 
 
@@ -132,14 +137,14 @@ def _ratio(
             if row.variant != variant or value is None or value.ratio_to_baseline is None:
                 continue
             low, high = intervals.get((variant, row.level), (None, None))
-            words = f"{tag.text}: {times(value.ratio_to_baseline)} at {number(row.level)}"
+            words = f"{tag.text}: {times(value.ratio_to_baseline)} at {tidy(row.level)}"
             marks.append(Mark(row.level, value.ratio_to_baseline, low, high, row.valid, words))
         if variant != names.baseline:
             dashed = tag.tone in ("warn", "bad", "muted")
             series.append(Series(tag.text, tag.series, marks, dashed))
     x_label = _X_LABELS[rows[0].kind]
     chart = Chart(
-        "ratio", x_label, "Throughput as a multiple of the baseline's", series,
+        "ratio", x_label, "Throughput", "multiple of the baseline's", series,
         reference=1.0, reference_words="baseline",
     )  # fmt: skip
     about = "Output throughput divided by the baseline's at the same load."
@@ -153,7 +158,7 @@ def _latency(
     series, x_label = _series(rows, names, f"{metric}_{statistic}_ms", "ms")
     label = f"{metric.upper()} {statistic}"
     chart = Chart(
-        metric, x_label, f"{label}, ms (lower is better)", series,
+        metric, x_label, label, "ms, lower is better", series,
         limit=limit, limit_words=f"SLO {number(limit)} ms" if limit is not None else "",
     )  # fmt: skip
     return chart, f"{label} by {x_label}", f"{label} in milliseconds."
@@ -187,21 +192,17 @@ def timeline_figures(summary: Summary, names: Names) -> list[tuple[Timeline, Fig
 
 def _timeline(timeline: Timeline, names: Names) -> Figure:
     tag = names.tag(timeline.variant)
-    strips = []
-    for key, values in timeline.series.items():
-        as_share = key.startswith("kv_")
-        label = _STRIP_LABELS.get(key, metric_of(key).title)
-        shown = [None if value is None else 100 * value if as_share else value for value in values]
-        strips.append(Strip(f"{label}, %" if as_share else label, shown))
+    strips = _strips(timeline)
     bands = [
-        (point["start_s"], point["end_s"], number(point.get("level", 0.0)))
+        (point["start_s"], point["end_s"], tidy(point.get("level", 0.0)))
         for point in timeline.points
         if "start_s" in point and "end_s" in point
     ]
     name = slug(f"time-{timeline.workload}-{timeline.variant}-{timeline.session}")
-    chart = TimeChart(name, timeline.t_s, strips, bands)
     title = f"Session {timeline.session} of {tag.text} on {timeline.workload} over time"
-    peaks = ", ".join(f"{strip.label} peaked at {_peak(strip)}" for strip in strips)
+    shown = [strip for strip in strips if any(strip.values)] or strips[:1]
+    peaks = ", ".join(f"{strip.label}: at most {_peak(strip)}" for strip in strips)
+    chart = TimeChart(name, timeline.t_s, shown, bands)
     description = (
         f"{peaks}, within {number(timeline.t_s[-1] - timeline.t_s[0])} seconds. Shaded bands are "
         f"load points: {', '.join(words for _, _, words in bands) or 'none'}."
@@ -214,6 +215,17 @@ def _timeline(timeline: Timeline, names: Names) -> Figure:
         svg.inline(drawn, f"fig-{name}", title, description, {}),
         svg.standalone(drawn, name, title, description, {}),
     )
+
+
+def _strips(timeline: Timeline) -> list[Strip]:
+    """Return the curves that matter; those of other names only if none of ours is there."""
+    keys = [key for key in _STRIPS if key in timeline.series] or list(timeline.series)[:4]
+    found = []
+    for key in keys:
+        label, scale = _STRIPS.get(key, (metric_of(key).title, 1.0))
+        values = timeline.series[key]
+        found.append(Strip(label, [None if one is None else scale * one for one in values]))
+    return found
 
 
 def _peak(strip: Strip) -> str:

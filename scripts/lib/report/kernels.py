@@ -93,7 +93,10 @@ def ledger_blocks(summary: Summary, names: Names) -> list[Block]:
         ]
         for row in summary.ledger
     ]
-    caption = "What start-up cost and left room for; percentages are against the baseline. Maximum concurrency is the engine's own figure for requests of full length."
+    caption = (
+        "What start-up cost and left room for; percentages in the second line are against the "
+        "baseline. Maximum concurrency is the engine's own figure, for requests of full length."
+    )
     table = Table(caption, columns, rows, "No server reported its start-up.")
     return [table, *([_times(summary.ledger, names)] if summary.ledger else [])]
 
@@ -103,10 +106,11 @@ def _against(value: Value, planned: Value | None, unit: str) -> Cell:
         return Cell(value.missing or "not measured", tone="muted")
     notes = []
     if value.ratio_to_baseline is not None and value.ratio_to_baseline != 1:
-        notes.append(f"{change(value.ratio_to_baseline)} against the baseline")
+        notes.append(change(value.ratio_to_baseline))
     if planned is not None:
         notes.append(_plan_words(value.value, planned, unit))
-    return Cell(with_unit(value.value, unit, digits=4), notes=notes)
+    digits = 4 if unit == "GiB" else 3
+    return Cell(with_unit(value.value, unit, digits), notes=notes)
 
 
 def _plan_words(measured: float, planned: Value, unit: str) -> str:
@@ -150,7 +154,7 @@ def failure_blocks(summary: Summary, names: Names) -> list[Block]:
         tone: Tone = "bad"
         boxes.append(
             Callout(
-                f"failed at {row.stage}: {row.failure.kind}",
+                f"Failed at {row.stage}: {row.failure.kind}",
                 tone,
                 [
                     Text(row.failure.hint or "There is no hint for this failure."),

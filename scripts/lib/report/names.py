@@ -18,7 +18,14 @@ _VERDICT_TONES: dict[str, Tone] = {
     "not what the checkpoint says": "bad",
     "unknown": "muted",
 }
-_OWN_WORDS = ("runs", "did not", "not ", "unknown", "failed", "kernel")
+_OWN_WORDS = ("runs", "did not", "not ", "failed", "kernel")
+_FAILED = {
+    "checkpoint": "checkpoint failed",
+    "start": "did not start",
+    "load": "died under load",
+    "quality": "died during the probes",
+}
+UNKNOWN = "what ran is unknown"
 
 
 def verdict_tone(verdict: Verdict | None) -> Tone:
@@ -29,8 +36,8 @@ def verdict_tone(verdict: Verdict | None) -> Tone:
 def stamp_words(stamp: str) -> str:
     """Return a stamp as it stands beside a label: ``runs as W8A16 (degraded)``."""
     stamp = stamp.strip()
-    if not stamp:
-        return "what ran is unknown"
+    if not stamp or stamp.lower() == "unknown":
+        return UNKNOWN
     return stamp if stamp.lower().startswith(_OWN_WORDS) else f"runs as {stamp}"
 
 
@@ -41,12 +48,13 @@ class Names:
         """Give the baseline the first series and the others theirs in the study's order."""
         ordered = sorted(summary.variants, key=lambda variant: not variant.is_baseline)
         verdicts = {verdict.variant: verdict for verdict in summary.verdicts}
-        failed = {failure.variant for failure in summary.failures}
+        failed = {failure.variant: failure.stage for failure in summary.failures}
         self._tags = {
             variant.name: _tag(
                 variant,
                 number,
                 "bad" if variant.name in failed else verdict_tone(verdicts.get(variant.name)),
+                failed.get(variant.name),
             )
             for number, variant in enumerate(ordered)
         }
@@ -58,18 +66,21 @@ class Names:
         found = self._tags.get(variant)
         if found is not None:
             return found
-        return Tag(variant, "what ran is unknown", "muted", len(self._tags), "○", False)
+        return Tag(variant, UNKNOWN, "muted", len(self._tags), "○", False)
 
     def text(self, variant: str) -> str:
         """Return a variant's name and stamp as one text."""
         return self.tag(variant).text
 
 
-def _tag(variant: VariantView, number: int, tone: Tone) -> Tag:
+def _tag(variant: VariantView, number: int, tone: Tone, failed_at: str | None) -> Tag:
+    stamp = stamp_words(variant.stamp)
+    if failed_at and stamp == UNKNOWN:
+        stamp = _FAILED[failed_at]
     symbol = SYMBOLS[number % len(SYMBOLS)] + TEXT_STYLE
     return Tag(
         variant.label or variant.name,
-        stamp_words(variant.stamp),
+        stamp,
         tone,
         number,
         symbol,

@@ -87,6 +87,12 @@ def number(value: float, digits: int = 3) -> str:
     return f"{value:,.{decimals}f}".replace("-", MINUS)
 
 
+def tidy(value: float) -> str:
+    """Return a number without trailing zeros: for axes and settings, not for measurements."""
+    text = number(value)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def with_unit(value: float, unit: str, digits: int = 3) -> str:
     """Return a number and its unit."""
     return f"{number(value, digits)} {unit}".strip()

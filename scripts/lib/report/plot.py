@@ -10,6 +10,7 @@ import io
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -17,7 +18,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from scripts.lib.report.numbers import number
+from scripts.lib.report.numbers import tidy
 
 WIDTH, HEIGHT = 420, 270
 LEGEND_ROW = 17
@@ -30,7 +31,7 @@ BAND = "#010107"
 SERIES = [f"#0201{index:02d}" for index in range(COLOURS)]
 """Stand-in colours, one per role; no chart uses them for real."""
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": ["DejaVu Sans"],
     "font.size": 11,
@@ -81,10 +82,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """One panel: lines over load levels."""
+    """One panel: lines over load levels. The page prints the title; a file needs it inside."""
 
     name: str
     x_label: str
+    title: str
     y_label: str
     series: Sequence[Series]
     limit: float | None = None
@@ -124,7 +126,9 @@ def draw(chart: Chart, legend: bool) -> str:
         for series in shown:
             _series(axes, series, _offset(shown, series))
         axes.set_xlabel(chart.x_label)
-        canvas.text(8 / WIDTH, 1 - 14 / (HEIGHT + extra), chart.y_label, fontsize=11, va="center")
+        canvas.text(
+            8 / WIDTH, 1 - 14 / (HEIGHT + extra), _heading(chart, legend), fontsize=11, va="center"
+        )
         if legend:
             _legend(canvas, shown)
         return _svg(canvas)
@@ -142,6 +146,10 @@ def draw_time(chart: TimeChart) -> str:
             canvas.text(8 / WIDTH, 1 - (top + 7) / height, strip.label, fontsize=10, va="center")
         _band_labels(canvas, chart, height)
         return _svg(canvas)
+
+
+def _heading(chart: Chart, legend: bool) -> str:
+    return f"{chart.title}: {chart.y_label}" if legend else chart.y_label
 
 
 def _axes(canvas: Canvas, left: float, right: float, top: float, bottom: float) -> Axes:
@@ -165,7 +173,7 @@ def _scale(axes: Axes, chart: Chart, shown: Sequence[Series]) -> None:
     else:
         axes.set_ylim(0, (max(extremes) or 1) * 1.1)
         axes.yaxis.set_major_locator(MaxNLocator(5))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: number(y)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: tidy(y)))
 
 
 def _near(limit: float, ys: Sequence[float]) -> bool:
@@ -184,7 +192,7 @@ def _scale_x(axes: Axes, xs: Sequence[float]) -> None:
         pad = (xs[-1] - xs[0]) * 0.05
         axes.set_xlim(xs[0] - pad, xs[-1] + pad)
     axes.xaxis.set_major_locator(FixedLocator(_apart(axes, xs)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: number(x)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: tidy(x)))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_minor_locator(FixedLocator([]))
 
@@ -290,8 +298,8 @@ def _strip(axes: Axes, chart: TimeChart, strip: Strip, last: bool) -> None:
     axes.set_ylim(0, strip.top or max(peak * 1.15, 1e-9))
     axes.set_xlim(chart.t_s[0], max(chart.t_s[-1], chart.t_s[0] + 1))
     axes.yaxis.set_major_locator(MaxNLocator(2))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: number(y)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: number(x)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: tidy(y)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: tidy(x)))
     if last:
         axes.set_xlabel("seconds since the session began")
     else:

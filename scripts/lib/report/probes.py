@@ -54,7 +54,8 @@ def _verdicts(summary: Summary, names: Names) -> Table:
     rows = [_verdict(view, names) for view in summary.quality]
     caption = (
         "Quality against the baseline's own answers: an item that the baseline got wrong too "
-        "is not held against a variant."
+        "is not held against a variant. Ranges are 95 % confidence intervals; McNemar's test is "
+        "the exact one."
     )
     return Table(caption, columns, rows)
 
@@ -82,9 +83,9 @@ def _test_words(view: QualityView) -> list[str]:
     notes = []
     if view.difference_low is not None and view.difference_high is not None:
         low, high = _points(view.difference_low), _points(view.difference_high)
-        notes.append(f"difference {low} to {high} points (95 % CI)")
+        notes.append(f"{low} to {high} points")
     if view.p_value is not None:
-        notes.append(f"exact McNemar p = {number(view.p_value)}")
+        notes.append(f"McNemar p = {number(view.p_value)}")
     return notes
 
 
@@ -98,7 +99,7 @@ def _share_cell(value: Value) -> Cell:
         return Cell(value.missing or "not measured", tone="muted")
     notes = []
     if value.low is not None and value.high is not None:
-        notes.append(f"95 % CI {share(value.low)}{EN_DASH}{share(value.high)}")
+        notes.append(f"{number(100 * value.low)}{EN_DASH}{share(value.high)}")
     if value.n is not None:
         notes.append(f"n = {value.n:,}")
     return Cell(share(value.value), notes)
@@ -136,7 +137,7 @@ def _axis_notes(axis: AxisQuality, is_baseline: bool) -> list[str]:
     if axis.baseline_wrong_too:
         notes.append(f"the baseline got {axis.baseline_wrong_too} wrong too")
     if axis.similarity_to_baseline is not None:
-        notes.append(f"similarity {number(axis.similarity_to_baseline)}")
+        notes.append(f"similarity {share(axis.similarity_to_baseline)}")
     notes.append(f"{axis.identical_to_baseline} identical")
     return notes
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from scripts.lib.analysis.summary import Summary
 from scripts.lib.base.files import write_text
@@ -42,7 +42,7 @@ def render_markdown(report: Report) -> str:
     """Return the report as Markdown; whatever is printed is escaped for it."""
     environment = _environment()
     environment.finalize = _markdown_value
-    environment.filters.update(href=href, fenced=fenced, inline_code=inline_code)
+    environment.filters.update(href=href, fenced=fenced, inline_code=inline_code, html=as_html)
     text = environment.get_template("report.md.j2").render(report=report)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
@@ -75,11 +75,16 @@ def escape_markdown(text: str) -> Markup:
     flat = " ".join(plain(text).split())
     flat = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     flat = _MARKDOWN.sub(r"\\\1", flat)
-    flat = re.sub(r"^(\d+)([.)])", r"\1\\\2", flat)  # else a list
-    flat = re.sub(r"^([-+#=])", r"\\\1", flat)  # else a list or a heading
+    flat = re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", flat)  # else a list
+    flat = re.sub(r"^([-+]|#+)(?=\s|$)|^(?=[-=]+$)", r"\\\g<0>", flat)  # else a list or heading
     # An at sign or a bare address would become a mention or a link.
     flat = flat.replace("@", "&#64;").replace("://", "&#58;//").replace("www.", "www&#46;")
     return Markup(flat)  # noqa: S704 - escaped just now
+
+
+def as_html(text: str) -> Markup:
+    """Return text for a place in Markdown that is HTML, such as a summary."""
+    return escape(plain(text))
 
 
 def fenced(text: str) -> Markup:

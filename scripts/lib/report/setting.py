@@ -24,7 +24,7 @@ from scripts.lib.report.blocks import (
     Text,
 )
 from scripts.lib.report.names import Names
-from scripts.lib.report.numbers import number, plural, size, with_unit
+from scripts.lib.report.numbers import number, plural, size, tidy, with_unit
 
 _LENGTHS = ("min", "p50", "mean", "p95", "max")
 
@@ -38,17 +38,20 @@ def environment(summary: Summary, names: Names) -> Section:
         *[block for engine in summary.engines for block in _engine(engine)],
         Heading("Variants"),
         _variants(summary, names),
-        *[_serving(variant, names) for variant in summary.variants],
+        Details("How each variant was served", [_serving(v, names) for v in summary.variants]),
         Heading("Workflow"),
         Facts(_provenance(summary)),
     ]
-    lead = "Numbers hold for this machine and these versions; another GPU or engine needs a run of its own."
+    lead = "Numbers hold for this machine and these versions; another GPU needs its own run."
     return Section("environment", "Environment", blocks, lead)
 
 
 def _machine(summary: Summary) -> list[Fact]:
     host = summary.host
-    cores = f"{host.cpu.usable_cores} of {host.cpu.logical_cores} logical cores usable"
+    cores = "number of cores not recorded"
+    if host.cpu.usable_cores is not None and host.cpu.logical_cores is not None:
+        cores = f"{host.cpu.usable_cores} of {host.cpu.logical_cores} logical cores usable"
+    memory = "not recorded" if host.memory_gib is None else with_unit(host.memory_gib, "GiB")
     flags = f"; {', '.join(host.cpu.flags)}" if host.cpu.flags else ""
     gpus = [
         f"{gpu.index}: {gpu.name}, {gpu.memory_mib:,} MiB, compute capability "
@@ -60,7 +63,7 @@ def _machine(summary: Summary) -> list[Fact]:
         Fact("GPU", "; ".join(gpus) or f"none. {host.no_gpu_reason or ''}".strip(), sources=source),
         Fact("Driver", _driver(summary)),
         Fact("CPU", f"{host.cpu.model}; {cores}{flags}"),
-        Fact("Memory", with_unit(host.memory_gib, "GiB")),
+        Fact("Memory", memory),
         Fact("System", f"{host.os}, Python {host.python}"),
         Fact("Price", _price(summary.price_usd_per_hour)),
     ]
@@ -76,7 +79,7 @@ def _driver(summary: Summary) -> str:
 def _price(usd_per_hour: float | None) -> str:
     if usd_per_hour is None:
         return "not given in the study, so no costs are shown"
-    return f"{number(usd_per_hour)} USD per hour, as the study says"
+    return f"{tidy(usd_per_hour)} USD per hour, as the study says"
 
 
 def _engine(engine: EngineView) -> list[Block]:
@@ -116,11 +119,14 @@ def _variants(summary: Summary, names: Names) -> Table:
         ]
         for variant in summary.variants
     ]
-    caption = "The variants. Ideal size is parameters × bits / 8: scales, zero points and unquantized layers come on top."
+    caption = (
+        "Ideal size is parameters × bits / 8; scales, zero points and unquantized layers come on "
+        "top of it."
+    )
     return Table(caption, columns, rows, "The study has no variants.")
 
 
-def _serving(variant: VariantView, names: Names) -> Details:
+def _serving(variant: VariantView, names: Names) -> Callout:
     command = shlex.join(variant.command) if variant.command else None
     blocks: list[Block] = [
         Code(command, "Command") if command else Text("No server was started for this variant."),
@@ -129,7 +135,7 @@ def _serving(variant: VariantView, names: Names) -> Details:
     if variant.environment:
         lines = "\n".join(f"{key}={value}" for key, value in sorted(variant.environment.items()))
         blocks.append(Code(lines, "Environment variables"))
-    return Details("How it was served", blocks, names.tag(variant.name))
+    return Callout("", "plain", blocks, names.tag(variant.name))
 
 
 def _provenance(summary: Summary) -> list[Fact]:
@@ -184,11 +190,11 @@ def _json(value: object) -> str:
 def _lengths(one: WorkloadView, names: Names) -> Table:
     rows = [[Cell("Prompts"), *_length_cells(one.input_tokens)]]
     rows += [
-        [Cell(tag=names.tag(variant), notes=["answers"]), *_length_cells(lengths)]
+        [Cell("Answers of", tag=names.tag(variant)), *_length_cells(lengths)]
         for variant, lengths in one.output_tokens.items()
     ]
-    columns = [Column("Tokens"), *[Column(name, numeric=True) for name in _LENGTHS]]
-    caption = "Lengths in tokens as they really were. A quantized model may answer longer than its baseline."
+    columns = [Column("Length in tokens"), *[Column(name, numeric=True) for name in _LENGTHS]]
+    caption = "Lengths as they really were. A quantized model may answer longer than its baseline."
     return Table(caption, columns, rows)
 
 

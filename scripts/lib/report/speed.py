@@ -33,6 +33,7 @@ from scripts.lib.report.numbers import (
     number,
     plural,
     share,
+    tidy,
     times,
     with_unit,
 )
@@ -40,9 +41,9 @@ from scripts.lib.report.numbers import (
 MOST_COLUMNS = 5
 Load = tuple[str, float]
 _TABLE_METRICS = (
-    (THROUGHPUT, "Output throughput, tok/s", ()),
-    ("tpot_mean_ms", "TPOT mean, ms", ("tpot_p95_ms", "tpot_p99_ms")),
-    ("ttft_mean_ms", "TTFT mean, ms", ("ttft_p95_ms", "ttft_p99_ms")),
+    (THROUGHPUT, "Output throughput, tok/s", ""),
+    ("tpot_mean_ms", "TPOT mean, ms", "tpot"),
+    ("ttft_mean_ms", "TTFT mean, ms", "ttft"),
 )
 _COSTS = ("usd_per_million_output_tokens", "usd_per_million_good_tokens", "joules_per_output_token")
 _OUTCOMES: dict[str, str] = {
@@ -87,19 +88,29 @@ def _tables(summary: Summary, names: Names, rows: Sequence[PointRow]) -> list[Bl
         (one.workload, one.variant, one.level, one.metric): one for one in summary.comparisons
     }
     blocks: list[Block] = []
-    for key, title, tails in _TABLE_METRICS:
+    for key, title, latency in _TABLE_METRICS:
+        tails = _tails(summary, latency) if latency else []
 
         def cell(row: PointRow, key: str = key, tails: Sequence[str] = tails) -> Cell:
             found = compared.get((row.workload, row.variant, row.level, key))
             return metric_cell(row, key, tails, found, names)
 
-        caption = f"{title}, by {_axis_word(rows)}. n counts the runs or requests behind a number."
+        caption = (
+            f"{title}, by {_axis_word(rows)}; below it the change against the baseline, the 95 % "
+            "confidence interval and the number of runs or requests."
+        )
         blocks += matrix(caption, rows, names, cell, sources=True)
     blocks += _slo(summary, names, rows)
     blocks += _crossovers(summary, rows[0].workload)
     if any(key in row.metrics for key in _COSTS for row in rows):
         blocks += _costs(rows, names)
     return [*blocks, *_everything(rows, names)]
+
+
+def _tails(summary: Summary, latency: str) -> list[str]:
+    """Return the percentiles of a latency that the SLO limits; p95 where it limits none."""
+    limited = [one.key for one in summary.slo if one.key.startswith(f"{latency}_p")]
+    return limited or [f"{latency}_p95_ms"]
 
 
 def _axis_word(rows: Sequence[PointRow]) -> str:
@@ -110,8 +121,8 @@ def load_title(load: Load) -> str:
     """Return how a load point is called: ``Concurrency 8``."""
     kind, level = load
     return {
-        "concurrency": f"Concurrency {number(level)}",
-        "rate": f"{number(level)} req/s",
+        "concurrency": f"Concurrency {tidy(level)}",
+        "rate": f"{tidy(level)} req/s",
     }.get(kind, kind.capitalize())
 
 
@@ -126,7 +137,9 @@ def matrix(
 ) -> list[Block]:
     """Return tables of variants by load, a few levels at a time so that they fit a page."""
     loads = sorted({(row.kind, row.level) for row in rows})
-    found = {(row.variant, row.kind, row.level): row for row in rows}
+    found: dict[tuple[str, str, float], PointRow] = {
+        (row.variant, row.kind, row.level): row for row in rows
+    }
     variants = [name for name in names.order if any(row.variant == name for row in rows)]
     variants += sorted({row.variant for row in rows} - set(variants))
     tables: list[Block] = []
@@ -141,7 +154,7 @@ def matrix(
         columns = [Column("Variant"), *[Column(load_title(load), numeric=True) for load in part]]
         if last and final:
             columns.append(Column(last_title))
-        tables.append(Table(caption, columns, body))
+        tables.append(Table(caption, columns, body, even=True))
     return tables
 
 
@@ -169,28 +182,26 @@ def metric_cell(
         return Cell(reason, chips=chips, tone="muted")
     notes = []
     if row.variant == names.baseline:
-        notes.append("the baseline")
+        notes.append("baseline")
     elif value.ratio_to_baseline is not None:
         notes.append(_ratio_words(key, value.ratio_to_baseline, comparison))
     notes += _sample_words(value)
     notes += [_tail_words(row, tail) for tail in tails if tail in row.metrics]
     if row.completed < row.sent:
-        notes.append(f"{row.completed:,} of {row.sent:,} requests completed")
+        notes.append(f"{row.completed:,} of {row.sent:,} completed")
     return Cell(number(value.value), notes, chips, tone="plain" if row.valid else "muted")
 
 
 def _ratio_words(key: str, ratio: float, comparison: Comparison | None) -> str:
     words = times(ratio) if metric_of(key).better == "higher" else change(ratio)
-    if comparison is None:
-        return f"{words} against the baseline"
-    return f"{words} against the baseline: {_OUTCOMES[comparison.outcome]}"
+    return f"{words}, {_OUTCOMES[comparison.outcome]}" if comparison else words
 
 
 def _sample_words(value: Value) -> list[str]:
     parts = []
     span = interval(value)
     if span and value.low != value.high:
-        parts.append(f"95 % CI {span}")
+        parts.append(span)
     if value.n is not None:
         parts.append(f"n = {value.n:,}")
     return [", ".join(parts)] if parts else []
@@ -201,7 +212,7 @@ def _tail_words(row: PointRow, key: str) -> str:
     value = row.metrics[key]
     if value.value is None:
         reason = value.missing or "not measured"
-        return reason if statistic in reason else f"{statistic}: {reason}"
+        return f"{statistic}: {reason}"
     return f"{statistic} {number(value.value)}"
 
 

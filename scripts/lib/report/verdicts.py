@@ -41,7 +41,7 @@ OUTCOME_TONES: dict[str, Tone] = {
 _GATE_CHIPS: dict[bool | None, Chip] = {
     True: Chip("passed", "good"),
     False: Chip("failed", "bad"),
-    None: Chip("could not be judged", "warn"),
+    None: Chip("not judged", "warn"),
 }
 _QUALIFIES: dict[bool | None, Chip] = {
     True: Chip("qualifies", "good"),
@@ -59,7 +59,11 @@ def finding_blocks(summary: Summary, names: Names) -> list[Block]:
 
 
 def _finding(finding: Finding, names: Names) -> Callout:
-    title = finding.rule.replace("-", " ").replace("_", " ")
+    title = " ".join(
+        word.upper() if word in ("ttft", "tpot", "kv", "slo", "gpu", "oom", "api") else word
+        for word in finding.rule.replace("-", " ").replace("_", " ").split()
+    )
+    title = title[:1].upper() + title[1:]
     where = f"{finding.where} of {finding.workload}" if finding.workload else finding.where
     blocks: list[Block] = [
         Bullets(list(finding.evidence)),
@@ -80,7 +84,7 @@ def decision(summary: Summary, names: Names) -> Section:
         Callout(made.headline, tone, reasons, chosen),
         Heading("Gates"),
         _gate_table(summary, names),
-        *[_gate_details(candidate, names) for candidate in made.candidates],
+        _gate_details(summary, names),
         Heading("Rejected"),
         *_rejected(summary, names),
         Heading("Known limitations"),
@@ -110,7 +114,8 @@ def _gate_table(summary: Summary, names: Names) -> Table:
         ]
         for candidate in candidates
     ]
-    caption = f"Every variant goes through the gates; those that qualify are ranked by {summary.decision.ranked_by}."
+    ranked_by = summary.decision.ranked_by
+    caption = f"Each variant goes through the gates; those that qualify are ranked by {ranked_by}."
     return Table(caption, columns, rows, "There was nothing to judge.")
 
 
@@ -126,18 +131,20 @@ def _score(candidate: Candidate) -> Cell:
     return Cell(text, tone="plain" if candidate.score.value is not None else "muted")
 
 
-def _gate_details(candidate: Candidate, names: Names) -> Details:
+def _gate_details(summary: Summary, names: Names) -> Details:
     rows = [
         [
+            Cell(tag=names.tag(candidate.variant)),
             Cell(GATES[gate.gate]),
             Cell(chips=[_GATE_CHIPS[gate.passed]]),
             Cell(gate.why, sources=_source(gate)),
         ]
+        for candidate in summary.decision.candidates
         for gate in candidate.gates
     ]
-    columns = [Column("Gate"), Column("Passed?"), Column("Why")]
+    columns = [Column("Variant"), Column("Gate"), Column("Passed?"), Column("Why")]
     table = Table("In the order of judging.", columns, rows, "No gate was reached.")
-    return Details("Gate by gate", [table], names.tag(candidate.variant))
+    return Details("Every gate with its reason", [table])
 
 
 def _source(gate: Gate) -> list[Link]:
