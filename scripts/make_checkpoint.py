@@ -9,11 +9,12 @@ import time
 from pathlib import Path
 from types import FrameType
 
+from scripts.lib.base.console import Console, run_job
 from scripts.lib.base.files import read_json, write_json
-from scripts.lib.checkpoints.errors import CheckpointError
-from scripts.lib.checkpoints.make import Job, make_checkpoint, size_words
+from scripts.lib.checkpoints.make import Job, make_checkpoint
 from scripts.lib.checkpoints.maker import read_maker
 from scripts.lib.checkpoints.manifest import Manifest
+from scripts.lib.checkpoints.sizes import size_words
 from scripts.lib.study.models import Checkpoint
 
 
@@ -21,22 +22,29 @@ def main() -> int:
     """Run the command line; 0: the manifest is written, 1: one sentence says why not."""
     arguments = parse_arguments()
     signal.signal(signal.SIGTERM, _stop)
+    console = Console(f"checkpoint {arguments.name}", arguments.log)
+    return run_job(console, lambda: make(arguments, console))
+
+
+def make(arguments: argparse.Namespace, console: Console) -> None:
+    """Make the checkpoint and write its manifest."""
     start = time.monotonic()
-
-    def say(text: str) -> None:
-        print(f"checkpoint {arguments.name}: {text}", file=sys.stderr, flush=True)
-
-    try:
-        manifest = make_checkpoint(job_of(arguments, say))
-    except CheckpointError as error:
-        say(f"error: {error}")
-        return 1
+    source = arguments.source_manifest
+    job = Job(
+        name=arguments.name,
+        spec=Checkpoint.model_validate(read_json(arguments.spec)),
+        resources=arguments.resources,
+        maker=read_maker(arguments.maker),
+        source=Manifest.model_validate(read_json(source)) if source else None,
+        say=console.say,
+    )
+    manifest = make_checkpoint(job)
     write_json(arguments.output, manifest)
     for sentence in manifest.disagreements:
-        say(f"warning: {sentence}")
+        console.say(f"warning: {sentence}")
     seconds = time.monotonic() - start
-    say(f"ready in {seconds:.0f} s: {manifest.folder}, {size_words(manifest.real_bytes)}")
-    return 0
+    size = size_words(manifest.real_bytes)
+    console.say(f"ready in {seconds:.0f} s: {manifest.folder}, {size}, {manifest.scheme.words}")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -48,20 +56,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--source-manifest", type=Path, help="of the checkpoint to quantize")
     parser.add_argument("--resources", type=Path, default=Path("resources"))
     parser.add_argument("--output", type=Path, required=True, help="the manifest to write")
+    parser.add_argument("--log", type=Path, help="keep here what is said")
     return parser.parse_args()
-
-
-def job_of(arguments: argparse.Namespace, say: object) -> Job:
-    """Read the files that the command line names."""
-    source = arguments.source_manifest
-    return Job(
-        name=arguments.name,
-        spec=Checkpoint.model_validate(read_json(arguments.spec)),
-        resources=arguments.resources,
-        maker=read_maker(arguments.maker),
-        source=Manifest.model_validate(read_json(source)) if source else None,
-        say=say,  # type: ignore[arg-type]
-    )
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:

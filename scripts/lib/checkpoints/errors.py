@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from scripts.lib.base.console import JobError
 
-class CheckpointError(Exception):
+
+class CheckpointError(JobError):
     """A checkpoint cannot be made or read; the message names the file and the fix."""

