@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from scripts.lib.checkpoints.manifest import Scheme
-from scripts.lib.plan.facts import DTYPES, Facts, facts_of
+from scripts.lib.checkpoints.manifest import Manifest, Scheme
+from scripts.lib.plan.facts import DTYPES, Facts, facts_of, facts_of_manifest
 from scripts.lib.plan.flags import Settings, engine_version
 from scripts.lib.plan.gpus import Device, device_of
 from scripts.lib.plan.memory import (
@@ -63,17 +63,28 @@ class Draft:
         return kv_tokens(self.room, self.kv.bytes_per_token, block)
 
 
-def make_draft(study: Study, variant: str, host: Host | None, version: str | None) -> Draft:
+def make_draft(
+    study: Study,
+    variant: str,
+    host: Host | None,
+    version: str | None,
+    *,
+    manifest: Manifest | None = None,
+) -> Draft:
     """Resolve one variant of a study on a machine; see ``plan_variant``."""
     engine = study.engine_of(variant)
     settings = Settings(study.variants[variant], engine)
     device = device_of(host, study.host, engine)
     version = version or engine_version(study, variant)
-    facts = facts_of(study, study.variants[variant].checkpoint)
+    if manifest is not None:
+        facts = facts_of_manifest(manifest)
+    else:
+        facts = facts_of(study, study.variants[variant].checkpoint)
     scheme = served_scheme(facts.scheme, settings)
     expected = _expected(facts, scheme, settings, device, version)
     draft = Draft(settings, device, version, facts, scheme, expected)
-    draft.weights = weights_of(facts.model_copy(update={"scheme": scheme}))
+    tensors = facts.tensors if scheme == facts.scheme else None
+    draft.weights = weights_of(facts.model_copy(update={"scheme": scheme, "tensors": tensors}))
     draft.length = max_length(settings, facts.shape)
     draft.kv = kv_of(facts.shape, scheme, settings)
     if draft.weights:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from scripts.lib.base.schema import Strict
 from scripts.lib.checkpoints.errors import CheckpointError
-from scripts.lib.checkpoints.manifest import Scheme, Shape, TensorSummary
+from scripts.lib.checkpoints.manifest import Manifest, Scheme, Shape, TensorSummary
 from scripts.lib.checkpoints.scheme import read_scheme, read_tensors, scheme_from_config
 from scripts.lib.checkpoints.shape import read_shape, shape_from_config
 from scripts.lib.plan.shapes import Counts, count
@@ -77,6 +77,17 @@ def facts_of(study: Study, checkpoint: str) -> Facts:
     if source.package:
         return _package(source.package)
     return _folder(source)
+
+
+def facts_of_manifest(manifest: Manifest) -> Facts:
+    """Return the facts of a checkpoint that is on disk."""
+    return Facts(
+        shape=manifest.shape,
+        scheme=manifest.scheme,
+        tensors=manifest.tensors,
+        dummy=manifest.dummy_weights,
+        source=f"the manifest of {manifest.name}",
+    )
 
 
 def _folder(source: Checkpoint) -> Facts:

@@ -92,9 +92,9 @@ def device_of(host: Host | None, override: HostOverride | None, engine: Engine) 
     """
     if override:
         return _from_table(named_gpu(override.gpu), override.count)
-    if host and host.gpus and not _is_cpu_engine(engine):
+    if host and host.gpus and not is_cpu_engine(engine):
         return _from_nvml(host.gpus)
-    cpu_engine = _is_cpu_engine(engine) or not engine.environment
+    cpu_engine = is_cpu_engine(engine) or not engine.environment
     if host and host.memory_gib is not None and cpu_engine:
         return Device(
             kind="cpu",
@@ -106,7 +106,8 @@ def device_of(host: Host | None, override: HostOverride | None, engine: Engine) 
     return Device(kind="none", name="no GPU found")
 
 
-def _is_cpu_engine(engine: Engine) -> bool:
+def is_cpu_engine(engine: Engine) -> bool:
+    """Say if an engine's locked environment is a CPU build."""
     return bool(engine.environment and "cpu" in engine.environment.rsplit("/", 1)[-1])
 
 

@@ -1,0 +1,94 @@
+"""The verdict on one variant of a study, from its starts."""
+
+from __future__ import annotations
+
+from scripts.lib.checkpoints.manifest import Manifest
+from scripts.lib.engine.startup import LogFacts, Startup
+from scripts.lib.plan.draft import Draft, make_draft, served_scheme
+from scripts.lib.plan.gpus import GIB, is_cpu_engine
+from scripts.lib.plan.models import Verdict
+from scripts.lib.plan.tables import PlanError
+from scripts.lib.plan.verdict import judge, worst
+from scripts.lib.plan.weights_evidence import Sizes, sizes_of
+from scripts.lib.study.models import Study
+from scripts.lib.telemetry.host import Host
+
+
+def judge_variant(
+    study: Study,
+    variant: str,
+    host: Host | None,
+    manifest: Manifest | None,
+    startups: list[Startup],
+    baseline_startups: list[Startup],
+    *,
+    speed_ratio: float | None = None,
+) -> Verdict:
+    """Judge a variant over all its starts; the worst one counts.
+
+    The rules are asked with the manifest's facts and the version that the log prints, which are
+    what really ran. A server without any readable log is ``unknown``.
+
+    Raises:
+        PlanError: The study has no such variant, or names an unknown GPU.
+    """
+    if variant not in study.variants:
+        known = ", ".join(study.variants)
+        raise PlanError(f'the study has no variant "{variant}"; it has {known}')
+    if host and (host.gpus or is_cpu_engine(study.engine_of(variant))):
+        study = study.model_copy(update={"host": None})  # judged is what ran, not what was planned
+    baseline = _baseline_facts(study, variant, baseline_startups)
+    started: list[LogFacts | None] = [startup.facts for startup in startups]
+    verdicts = [
+        _judge_start(study, variant, host, manifest, facts, baseline, speed_ratio)
+        for facts in started or [None]
+    ]
+    return worst(verdicts)
+
+
+def _judge_start(
+    study: Study,
+    variant: str,
+    host: Host | None,
+    manifest: Manifest | None,
+    facts: LogFacts | None,
+    baseline: LogFacts | None,
+    speed_ratio: float | None,
+) -> Verdict:
+    read = facts if facts is not None and _says_something(facts) else None
+    version = read.vllm_version if read else None
+    draft = make_draft(study, variant, host, version, manifest=manifest)
+    settings = draft.settings
+    gpus = settings.tensor_parallel * settings.pipeline_parallel
+    # Quantized while loading: the tensors on disk do not say how large the loaded ones are.
+    online = manifest is not None and served_scheme(manifest.scheme, settings) != manifest.scheme
+    return judge(
+        variant,
+        draft.expected,
+        manifest,
+        read,
+        promised=draft.scheme.scheme if draft.scheme else None,
+        gpus=gpus,
+        sizes=(None if online else sizes_of(manifest, gpus)) or _counted(draft, gpus),
+        baseline=baseline,
+        speed_ratio=speed_ratio,
+    )
+
+
+def _counted(draft: Draft, gpus: int) -> Sizes | None:
+    """Return the sizes counted from the shape, for a checkpoint whose tensors say nothing."""
+    counts = draft.facts.counts
+    if draft.weights is None or counts is None:
+        return None
+    return Sizes(draft.weights.real / gpus / GIB, counts.total * 2 / gpus / GIB)
+
+
+def _baseline_facts(study: Study, variant: str, startups: list[Startup]) -> LogFacts | None:
+    if variant == study.baseline:
+        return None
+    return next((startup.facts for startup in startups if startup.facts.weights_gib), None)
+
+
+def _says_something(facts: LogFacts) -> bool:
+    """Say if a log was read at all: an attached server without one leaves every fact empty."""
+    return facts != LogFacts(ready=facts.ready)
