@@ -40,6 +40,13 @@ _ASK_FOR_ACCESS = hints.plain(
     "ask for access on the model's page, then give a token that has it: set HF_TOKEN (or run "
     "`hf auth login`) before the start"
 )
+_UPDATE_DRIVER = hints.plain("update the NVIDIA driver, or install wheels for its CUDA version")
+_SEE_HELP = hints.plain("this vLLM release does not take that argument so: see `vllm serve --help`")
+_CHECK_NCCL = hints.plain(
+    "the GPUs could not talk to each other: run once with NCCL_DEBUG=INFO, give the container "
+    "shared memory (--shm-size or --ipc=host), try NCCL_P2P_DISABLE=1, and check that every rank "
+    "has a GPU of its own"
+)
 _KV = "kv-cache-too-small-for-max-model-len"
 _CAPABILITY = "unsupported-compute-capability"
 
@@ -158,25 +165,8 @@ SPECIFIC: tuple[FailureRule, ...] = (
             "CUDA version and compute capability, or update the NVIDIA driver"
         ),
     ),
-    FailureRule(
-        "nccl",
-        "NCCL",
-        r"NCCL error(?: in)?: |NCCL error in|DistBackendError: NCCL|NCCL WARN .*\b(?:failed|error)",
-        hints.plain(
-            "the GPUs could not talk to each other: run once with NCCL_DEBUG=INFO, give the "
-            "container shared memory (--shm-size or --ipc=host), try NCCL_P2P_DISABLE=1, and "
-            "check that every rank has a GPU of its own"
-        ),
-    ),
-    FailureRule(
-        "nccl",
-        "nccl",
-        r"nccl(?:UnhandledCudaError|SystemError|InternalError|InvalidUsage|RemoteError): ",
-        hints.plain(
-            "the GPUs could not talk to each other: run once with NCCL_DEBUG=INFO and check "
-            "drivers, shared memory and that every rank has a GPU of its own"
-        ),
-    ),
+    FailureRule("nccl", "NCCL error", r"NCCL error(?: in)?: ", _CHECK_NCCL),
+    FailureRule("nccl", "DistBackendError: NCCL", r"DistBackendError: NCCL", _CHECK_NCCL),
     FailureRule(
         "port-in-use",
         "ddress already in use",
@@ -233,13 +223,13 @@ SPECIFIC: tuple[FailureRule, ...] = (
     ),
     FailureRule(
         "transformers-version-mismatch",
-        "cannot import name",
+        "ImportError: cannot import name",
         r"ImportError: cannot import name '\w+' from '(?:transformers|tokenizers|huggingface_hub)\b",
         hints.plain("install the transformers version that this vLLM release was tested with"),
     ),
     FailureRule(
         "transformers-version-mismatch",
-        "rope_scaling",
+        "`rope_scaling` must be",
         r"ValueError: `rope_scaling` must be a dictionary with (?:with )?two fields",
         hints.plain("install a newer transformers, one that knows this model's rope_scaling"),
     ),
@@ -323,9 +313,15 @@ SPECIFIC: tuple[FailureRule, ...] = (
     ),
     FailureRule(
         "driver-too-old",
-        "driver",
-        r"NVIDIA driver on your system is too old|CUDA driver version is insufficient for CUDA runtime",
-        hints.plain("update the NVIDIA driver, or install wheels built for its CUDA version"),
+        "NVIDIA driver on your system is too old",
+        r"NVIDIA driver on your system is too old",
+        _UPDATE_DRIVER,
+    ),
+    FailureRule(
+        "driver-too-old",
+        "driver version is insufficient",
+        r"CUDA driver version is insufficient for CUDA runtime version",
+        _UPDATE_DRIVER,
     ),
     FailureRule(
         "quantization-mismatch",
@@ -333,12 +329,8 @@ SPECIFIC: tuple[FailureRule, ...] = (
         r"Quantization method specified in the model config \(\S+\) does not match the quantization",
         hints.plain("leave out the quantization argument; the checkpoint says how it is stored"),
     ),
-    FailureRule(
-        "bad-argument",
-        "error: ",
-        r"(?:\.py|vllm\S*|serve\S*): error: (?:unrecognized arguments|argument |the following|ambiguous)",
-        hints.plain("this vLLM release does not take that argument: see `vllm serve --help`"),
-    ),
+    FailureRule("bad-argument", "error: unrecog", r"error: unrecognized arguments:", _SEE_HELP),
+    FailureRule("bad-argument", "error: argument ", r"error: argument -", _SEE_HELP),
 )
 
 WRAPPERS: tuple[FailureRule, ...] = tuple(
@@ -347,11 +339,12 @@ WRAPPERS: tuple[FailureRule, ...] = tuple(
         ("EngineCore failed to start", r"EngineCore failed to start"),
         ("EngineCore hit an exception", r"EngineCore hit an exception"),
         ("Engine core initialization failed", r"Engine core initialization failed"),
-        ("WorkerProc", r"WorkerProc (?:failed to start|initialization failed)"),
+        ("WorkerProc failed", r"WorkerProc failed to start"),
+        ("WorkerProc init", r"WorkerProc initialization failed"),
         ("Engine process failed to start", r"Engine process failed to start"),
         ("died unexpectedly", r"(?:[Ee]ngine core proc|[Ww]orker(?: proc)?) .*died unexpectedly"),
         ("EngineCore encountered a fatal error", r"EngineCore encountered a fatal error"),
-        ("EngineDead", r"EngineDead(?:Error)?\b"),
+        ("EngineDeadError", r"EngineDeadError"),
     )
 )
 
@@ -360,7 +353,8 @@ DEATHS: tuple[FailureRule, ...] = tuple(
     for word, text in (
         ("EngineCore encountered a fatal error", r"EngineCore encountered a fatal error"),
         ("EngineCore hit an exception", r"EngineCore hit an exception"),
-        ("EngineDead", r"(?:Async|MQ)?EngineDead(?:Error)?\b"),
+        ("EngineDeadError", r"(?:MQ)?EngineDeadError"),
+        ("AsyncEngineDead", r"AsyncEngineDead"),
         ("Engine loop is", r"Engine loop is (?:not running|dead)"),
         ("Background loop", r"Background loop has errored already"),
         ("Engine background task failed", r"Engine background task failed"),

@@ -7,12 +7,13 @@ few words as bytes, and only the lines that hold one are decoded and looked at.
 from __future__ import annotations
 
 import codecs
+import heapq
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 LONGEST_LINE = 1 << 16
 OPEN_END = "\u2026"
 """Ends a last line that has no line end: its last word may have been cut."""
@@ -24,9 +25,9 @@ _STRANGE_SHARE = 0.05
 
 
 def read_blocks(path: Path) -> Iterator[bytes]:
-    """Yield the file in blocks of whole lines (UTF-8, line ends ``\\n``), the rest last.
+    """Yield the file in blocks of whole lines (UTF-8), a last line without its end last.
 
-    Progress bars overwrite themselves with ``\\r``; each of their states becomes a line.
+    Progress bars overwrite themselves with carriage returns; each state becomes a line.
 
     Raises:
         ValueError: the file is empty or binary.
@@ -48,7 +49,7 @@ def read_blocks(path: Path) -> Iterator[bytes]:
             if cut:
                 yield data[:cut]
             rest = data[cut:]
-            if len(rest) > 8 * BLOCK:
+            if len(rest) > 32 * BLOCK:
                 yield rest + b"\n"
                 rest = b""
             block = file.read(BLOCK)
@@ -57,7 +58,7 @@ def read_blocks(path: Path) -> Iterator[bytes]:
 
 
 def refuse_unreadable(sample: bytes) -> None:
-    """Raise a ValueError when the beginning of a file is not that of a text with something in it."""
+    """Raise a ValueError when the beginning of a file is not that of a text."""
     if not sample.strip():
         raise ValueError("the file is empty; give the log of a vLLM start")
     if b"\0" in sample[:1024]:
@@ -70,23 +71,33 @@ def refuse_unreadable(sample: bytes) -> None:
         raise ValueError("this is binary data, not a log")
 
 
-def lines_with(
-    words: re.Pattern[bytes], block: bytes, position: int = 0
-) -> Iterator[tuple[str, int, int]]:
-    """Yield the lines that hold one of the words, without colours, each with its place.
+class Search:
+    """Finds the lines of a block that hold one of some words.
 
-    Args:
-        words: what to search for.
-        block: whole lines.
-        position: where in the block to begin.
+    ``bytes.find`` is some twenty times as fast as a regular expression of alternatives, so
+    every word is searched for by itself and the hits are merged in the order of the text.
     """
-    size = len(block)
-    while (match := words.search(block, position)) is not None:
-        start = max(block.rfind(b"\n", 0, match.start()) + 1, match.start() - LONGEST_LINE)
-        end = block.find(b"\n", match.end())
-        position = size if end < 0 else end + 1
-        raw = block[start : min(position, match.end() + LONGEST_LINE)]
-        yield clean(raw.decode("utf-8", errors="replace")), start, position
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = [word.encode() for word in sorted(set(words))]
+
+    def lines(self, block: bytes, position: int = 0) -> Iterator[tuple[str, int, int]]:
+        """Yield (the line without colours, its begin, its end) from ``position`` on."""
+        hits = [(hit, word) for word in self._words if (hit := block.find(word, position)) >= 0]
+        heapq.heapify(hits)
+        while hits:
+            hit = hits[0][0]
+            begin = max(block.rfind(b"\n", 0, hit) + 1, hit - LONGEST_LINE)
+            end = block.find(b"\n", hit) + 1 or len(block)
+            raw = block[begin : min(end, hit + LONGEST_LINE)]
+            yield clean(raw.decode("utf-8", errors="replace")), begin, end
+            while hits and hits[0][0] < end:
+                word = hits[0][1]
+                following = block.find(word, end)
+                if following < 0:
+                    heapq.heappop(hits)
+                else:
+                    heapq.heapreplace(hits, (following, word))
 
 
 def clean(line: str) -> str:

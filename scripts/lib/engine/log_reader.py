@@ -8,8 +8,8 @@ from pathlib import Path
 
 from scripts.lib.engine import log_rules as rules
 from scripts.lib.engine.log_facts import facts_of
-from scripts.lib.engine.log_failures import DEATHS, SPECIFIC, WRAPPERS
-from scripts.lib.engine.log_lines import Edges, lines_with, read_blocks, refuse_unreadable
+from scripts.lib.engine.log_failures import DEATHS, SPECIFIC, WRAPPERS, FailureRule
+from scripts.lib.engine.log_lines import Edges, Search, read_blocks, refuse_unreadable
 from scripts.lib.engine.log_start import (
     Failed,
     Start,
@@ -20,29 +20,36 @@ from scripts.lib.engine.log_start import (
 from scripts.lib.engine.log_wrapped import read_wrapped
 from scripts.lib.engine.startup import LogFacts
 
-_STARTS = (rules.API_VERSION, rules.ENGINE)
-_STOPS = (rules.STOPPING, rules.INTERRUPTED, rules.SIGNALLED)
-_OUT_OF_MEMORY = tuple(rule for rule in SPECIFIC if rule.kind == "oom" and not rule.soft)
+_OUT_OF_MEMORY: tuple[FailureRule, ...] = tuple(
+    rule for rule in SPECIFIC if rule.kind == "oom" and not rule.soft
+)
 
 
-def _search_for(words: Iterable[str]) -> re.Pattern[bytes]:
-    return re.compile(b"|".join(re.escape(word.encode()) for word in sorted(set(words))))
+def _words(*tables: Iterable[rules.Rule | FailureRule]) -> list[str]:
+    return [rule.word for table in tables for rule in table]
 
 
-_WHILE_SERVING = _search_for(
+_ALWAYS = _words((rules.API_VERSION, rules.BANNER, rules.ENGINE))
+_DEATH_WORDS = _words(DEATHS, _OUT_OF_MEMORY, rules.STOPS, rules.DEGRADATIONS)
+_AFTER_DEATH = Search(_ALWAYS)
+_WHILE_SERVING = Search([*_ALWAYS, *_DEATH_WORDS])
+_INITIALISED = Search(
     [
-        *(rule.word for rule in (*_STARTS, *_STOPS, *rules.DEGRADATIONS, *DEATHS, *_OUT_OF_MEMORY)),
-        rules.BANNER.word,
+        *_ALWAYS,
+        *_DEATH_WORDS,
+        *_words(rules.READY, SPECIFIC, WRAPPERS),
+        *(rule.word for rule in rules.FACTS if rule.key in {"arguments", "convertible"}),
     ]
 )
-_WHILE_STARTING = _search_for(
+_WHILE_STARTING = Search(
     [
-        *(rule.word for rule in (*_STARTS, *_STOPS, *rules.READY, *rules.FACTS)),
-        *(rule.word for rule in (*rules.DEGRADATIONS, *SPECIFIC, *WRAPPERS, *DEATHS)),
-        rules.BANNER.word,
-        rules.WORLD_OF_ONE.word,
+        *_ALWAYS,
+        *_DEATH_WORDS,
+        *_words(rules.READY, rules.FACTS, (rules.WORLD_OF_ONE,), SPECIFIC, WRAPPERS),
     ]
 )
+_ENOUGH_DEATHS = 100
+"""An engine that died says so once for every request: more of it tells nothing new."""
 _BEFORE_ENGINE = re.compile(
     r"is convertible to|not fully optimized yet|so forcing|Falling back to torch\.|args"
 )
@@ -71,22 +78,28 @@ class LogReader:
         return facts_of(self.start, self._edges.tail(), max(self.starts, 1))
 
     def _feed_phase(self, block: bytes, position: int) -> int:
-        """Read on until the start becomes ready or another begins; return where that was."""
+        """Read on as long as the same words matter; return where that ended."""
         serving = self.start.ready_at is not None
-        words = _WHILE_SERVING if serving else _WHILE_STARTING
-        for line, begin, end in lines_with(words, block, position):
+        search = self._search()
+        for line, begin, end in search.lines(block, position):
             if self._begins_start(line):
                 self._edges = Edges()
-                self._edges.add(block[begin:end])
-                self._see(line)
-                return end
+                position = begin
             self._see(line)
-            if not serving and self.start.ready_at is not None:
-                self._edges.add(block[position:end])
+            if self._search() is not search:
+                if not serving:
+                    self._edges.add(block[position:end])
                 return end
         if not serving:
             self._edges.add(block[position:])
         return len(block)
+
+    def _search(self) -> Search:
+        """Return the search for the words that matter now."""
+        start = self.start
+        if start.ready_at is not None:
+            return _AFTER_DEATH if len(start.deaths) >= _ENOUGH_DEATHS else _WHILE_SERVING
+        return _WHILE_STARTING if start.initialised_at is None else _INITIALISED
 
     def _begins_start(self, line: str) -> bool:
         """Open a new start where this line is the first of one."""
@@ -156,10 +169,8 @@ class LogReader:
             return
         start.order += 1
         observe_degradations(start, line)
-        if any(rule.word in line and rule.pattern.search(line) for rule in _STOPS):
+        if any(rule.word in line and rule.pattern.search(line) for rule in rules.STOPS):
             start.stopping_at = start.stopping_at or start.order
-            return
-        if len(start.deaths) >= 100:  # noqa: PLR2004 - one sentence a request, thousands of them
             return
         for rule in (*_OUT_OF_MEMORY, *DEATHS):
             if rule.word in line and (match := rule.pattern.search(line)):

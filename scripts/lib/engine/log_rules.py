@@ -40,7 +40,7 @@ API_VERSION = Rule(
 )
 BANNER = Rule(
     "api_version",
-    " version ",
+    "  version ",
     rf"(?:\u2588\s*|\[(?:api_)?utils\.py:\d+\][^\w]*)version {_VERSION}(?![\w.+…-])",
 )
 ENGINE = Rule(
@@ -53,22 +53,20 @@ READY = (
     Rule("ready", "Application startup complete", r"Application startup complete\."),
     Rule("ready", "Uvicorn running on", r"Uvicorn running on (?:http|socket|unix)"),
 )
-STOPPING = Rule(
-    "stopping",
-    "hut",
-    r"Shutting down|\[shutdown\]|[Ss]hutdown (?:triggered|initiated|complete)|Finished server process",
-)
-INTERRUPTED = Rule("stopping", "KeyboardInterrupt", r"KeyboardInterrupt")
-SIGNALLED = Rule(
-    "stopping",
-    "SIG",
-    r"(?:received|Received) (?:signal )?(?:SIGTERM|SIGINT)|signal=SIG(?:TERM|INT)",
+STOPS = (
+    Rule("stopping", "Shutting down", r"Shutting down"),
+    Rule("stopping", "[shutdown]", r"\[shutdown\]"),
+    Rule("stopping", "KeyboardInterrupt", r"KeyboardInterrupt"),
+    Rule("stopping", "eceived SIG", r"[Rr]eceived SIG(?:TERM|INT)"),
+    Rule("stopping", "eceived signal", r"[Rr]eceived signal"),
+    Rule("stopping", "signal=SIG", r"signal=SIG(?:TERM|INT)"),
 )
 
 FACTS: tuple[Rule, ...] = (
     Rule("collect_env_version", "vLLM Version", rf"vLLM Version\s*: {_VERSION}(?![\w.+…-])"),
     Rule("platform", "detected platform", r"Automatically detected platform (\w+)\."),
-    Rule("arguments", "args", r"(?:\bargs: Namespace\(|non-default args: \{)(.*)"),
+    Rule("arguments", "args: Namespace(", r"\bargs: Namespace\((.*)"),
+    Rule("arguments", "non-default args: ", r"non-default args: \{(.*)"),
     # Weights, in GiB whatever the unit printed.
     Rule("weights", "weights took", rf"Loading model weights took ({_NUMBER}) ?GB"),
     Rule(
@@ -111,7 +109,9 @@ FACTS: tuple[Rule, ...] = (
     ),
     Rule("engine_init", "init engine (", rf"init engine \([^)]*\) took ({_NUMBER}) s"),
     # Kernels.
-    Rule("kernel", "Kernel", r"\b(?:Using|Selected) (\w*Kernel\w*) for (?:(\w+)(?![\w…])|\w*)"),
+    Rule(
+        "kernel", "Kernel for ", r"\b(?:Using|Selected) (\w*Kernel\w*) for (?:(\w+)(?![\w…])|\w*)"
+    ),
     Rule(
         "convertible",
         "convertible to",
@@ -214,8 +214,3 @@ NOT_ATTENTION = re.compile(
     r"(?i)mxfp4|quark_moe|MoE|MLA prefill|all-?reduce|sampling|guided|structured|all2all|vit\b|encoder"
     r"|profiler|communicat|grammar|cudagraph"
 )
-
-
-def words_of(rules: tuple[Rule, ...]) -> list[str]:
-    """Return the words that the fast search looks for."""
-    return sorted({rule.word for rule in rules})
