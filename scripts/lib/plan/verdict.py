@@ -37,6 +37,7 @@ SLOW_PATHS = {
     "unoptimized-kernel",
     "dtype-fallback",
     "emulated",
+    "fp8-emulated-on-cpu",
 }
 """Degradations of the weights' path; others (attention, MoE tuning) are reported beside it."""
 SLOW_FAMILIES = {"exllama", "conch", "emulation", "awq", "bitsandbytes", "aqlm"}
