@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from scripts.lib.analysis.summary import PointRow, QualityView, Summary, Value
+from scripts.lib.analysis.summary import Decision, PointRow, QualityView, Summary, Value
 from scripts.lib.report.blocks import (
     Answer,
     Block,
@@ -20,13 +20,14 @@ from scripts.lib.report.blocks import (
     Text,
     Tone,
 )
+from scripts.lib.report.by_load import load_title
 from scripts.lib.report.figures import THROUGHPUT
 from scripts.lib.report.names import Names
-from scripts.lib.report.numbers import change, metric_of, share, shown, times, with_unit
+from scripts.lib.report.numbers import change, metric_of, sentence, share, shown, times, with_unit
 from scripts.lib.report.probes import OUTCOME_TONES as QUALITY_TONES
-from scripts.lib.report.speed import load_title
 from scripts.lib.report.verdicts import OUTCOME_TONES
 
+MOST_CONDITIONS = 5
 _SPEED = (THROUGHPUT, "tpot_mean_ms", "ttft_mean_ms", "usd_per_million_output_tokens")
 
 
@@ -36,17 +37,25 @@ def answer(summary: Summary, names: Names) -> Answer:
     shown_variant = made.variant or summary.baseline
     point = _best_point(summary, shown_variant)
     tag = names.tag(made.variant) if made.variant else None
+    headline, more = _headline(made)
     return Answer(
         made.outcome,
         OUTCOME_TONES[made.outcome],
-        made.headline,
+        headline,
         tag,
-        " ".join(made.reasons) or "No reasons were given.",
+        [*more, *[sentence(reason) for reason in made.reasons]] or ["No reasons were given."],
         _numbers_title(summary, names, point),
         [*_speed_numbers(summary, point), *_other_numbers(summary, shown_variant)],
         _glance(summary, names, point),
         _rollback(summary, names),
     )
+
+
+def _headline(made: Decision) -> tuple[str, list[str]]:
+    """Return the headline's first sentence, and what follows it unless a reason says it too."""
+    first, _, rest = made.headline.partition(". ")
+    told = any(rest.rstrip(".") in reason for reason in made.reasons)
+    return sentence(first), [] if not rest or told else [sentence(rest)]
 
 
 def _best_point(summary: Summary, variant: str) -> PointRow | None:
@@ -77,8 +86,10 @@ def _best_point(summary: Summary, variant: str) -> PointRow | None:
 def _numbers_title(summary: Summary, names: Names, point: PointRow | None) -> str:
     variant = summary.decision.variant
     who = names.text(variant or summary.baseline)
+    if variant == summary.baseline:
+        who += ","
     if variant and variant != summary.baseline:
-        who += " against the baseline"
+        who += ", against the baseline,"
     elif not variant:
         who = f"The baseline, {who},"
     if point is None:
@@ -105,7 +116,9 @@ def _speed_numbers(summary: Summary, point: PointRow | None) -> list[KeyNumber]:
 def _speed_number(key: str, value: Value, base: Value | None, same: bool) -> KeyNumber:
     metric = metric_of(key)
     text = shown(value, key)
-    if same or base is None or base.value is None or value.value is None or not base.value:
+    if value.value is None:
+        return KeyNumber(metric.title, text, tone="muted")
+    if same or base is None or not base.value:
         return KeyNumber(metric.title, text)
     ratio = value.value / base.value
     better = ratio > 1 if metric.better == "higher" else ratio < 1
@@ -139,7 +152,7 @@ def _ledger_number(
     title: str, unit: str, lower_is_better: bool, value: Value, base: Value | None, same: bool
 ) -> KeyNumber:
     if value.value is None:
-        return KeyNumber(title, value.missing or "not measured")
+        return KeyNumber(title, value.missing or "not measured", tone="muted")
     text = with_unit(value.value, unit)
     if same or base is None or not base.value:
         return KeyNumber(title, text)
@@ -155,7 +168,7 @@ def _quality_number(view: QualityView, base: QualityView | None) -> KeyNumber:
     value = view.task_success
     if view.not_applicable or value.value is None:
         reason = view.not_applicable or value.missing or "not measured"
-        return KeyNumber("Tasks right", reason)
+        return KeyNumber("Tasks right", reason, tone="muted")
     if base is None or base is view or base.task_success.value is None:
         return KeyNumber("Tasks right", share(value.value))
     return KeyNumber(
@@ -195,7 +208,9 @@ def _glance(summary: Summary, names: Names, point: PointRow | None) -> Table:
         for variant in names.order
     ]
     at = f"; speed at {load_title((point.kind, point.level)).lower()}" if point else ""
-    return Table(f"Every variant at a glance{at}.", columns, rows, "The study has no variants.")
+    return Table(
+        f"Every variant at a glance{at}.", columns, rows, "The study has no variants.", even=True
+    )
 
 
 def _rows_at(summary: Summary, point: PointRow | None) -> dict[str, PointRow]:
@@ -232,18 +247,27 @@ def _quality_cell(view: QualityView | None) -> Cell:
     chip = Chip(view.outcome, QUALITY_TONES[view.outcome])
     if view.not_applicable:
         return Cell(chips=[chip], notes=[view.not_applicable], tone="muted")
-    changed = [f"{view.lost} lost, {view.gained} gained"] if view.outcome != "baseline" else []
+    compared = view.outcome not in ("baseline", "not measured")
+    changed = [f"{view.lost} lost, {view.gained} gained"] if compared else []
     return Cell(chips=[chip], notes=changed)
+
+
+_REJECTED: dict[bool | None, Chip] = {
+    True: Chip("not chosen"),
+    False: Chip("rejected", "bad"),
+    None: Chip("undecided", "warn"),
+}
 
 
 def _verdict_cell(summary: Summary, variant: str) -> Cell:
     made = summary.decision
     if variant == made.variant:
         return Cell(chips=[Chip("recommended", "good")])
+    candidate = next((one for one in made.candidates if one.variant == variant), None)
     if variant in made.rejected:
         why = made.rejected[variant]
-        return Cell(why[0] if why else "", chips=[Chip("rejected", "bad")])
-    candidate = next((one for one in made.candidates if one.variant == variant), None)
+        qualifies = candidate.qualifies if candidate else False
+        return Cell(why[0] if why else "", chips=[_REJECTED[qualifies]])
     if candidate is None or candidate.qualifies is None:
         return Cell(chips=[Chip("undecided", "warn")])
     if candidate.qualifies:
@@ -257,10 +281,14 @@ def _rollback(summary: Summary, names: Names) -> Callout:
     if not made.rollback:
         text = Text("Nothing new is to be rolled out, so there is nothing to roll back.")
         return Callout("Rollback", "plain", [text])
-    blocks: list[Block] = [
-        Text("when one of these holds:"),
-        Bullets([rollback.words for rollback in made.rollback]),
-    ]
+    words = [rollback.words for rollback in made.rollback]
+    hidden = len(words) - MOST_CONDITIONS
+    if hidden > 1:
+        words = [*words[:MOST_CONDITIONS], f"{hidden} more conditions stand under Decision."]
+    blocks: list[Block] = [Text("when one of these holds:"), Bullets(words)]
+    if made.variant == summary.baseline:
+        blocks[0] = Text("Something is wrong when one of these holds:")
+        return Callout("Watch", "warn", blocks, names.tag(summary.baseline))
     if made.rollback_command:
         blocks.append(Code(shlex.join(made.rollback_command), "With this command"))
     return Callout("Roll back to", "warn", blocks, names.tag(summary.baseline))

@@ -80,6 +80,7 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     empty: str = "Nothing to show."
     even: bool = False
+    title: str = ""
     kind: Literal["table"] = "table"
 
 
@@ -228,7 +229,7 @@ class Answer:
     tone: Tone
     headline: str
     tag: Tag | None
-    why: str
+    why: Sequence[str]
     numbers_title: str
     numbers: Sequence[KeyNumber]
     glance: Table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scripts.lib.analysis.summary import LedgerRow, Summary, Value
+from scripts.lib.analysis.summary import FailureRow, LedgerRow, Summary, Value
 from scripts.lib.plan.models import Evidence, Verdict
 from scripts.lib.report.blocks import (
     Block,
@@ -12,6 +12,8 @@ from scripts.lib.report.blocks import (
     Code,
     Column,
     Details,
+    Fact,
+    Facts,
     Link,
     Table,
     Text,
@@ -149,21 +151,24 @@ def _seconds(value: Value) -> Cell:
 
 def failure_blocks(summary: Summary, names: Names) -> list[Block]:
     """Return one box per variant that did not start or died, with the cause and a hint."""
-    boxes: list[Block] = []
+    grouped: dict[tuple[str, str, str], list[FailureRow]] = {}
     for row in summary.failures:
-        tone: Tone = "bad"
-        boxes.append(
-            Callout(
-                f"Failed at {row.stage}: {row.failure.kind}",
-                tone,
-                [
-                    Text(row.failure.hint or "There is no hint for this failure."),
-                    Code(row.failure.line, f"Decisive line ({row.source})"),
-                ],
-                names.tag(row.variant),
-            )
-        )
+        key = (row.variant, row.failure.kind, row.failure.line)
+        grouped.setdefault(key, []).append(row)
+    boxes: list[Block] = [_failure(rows, names) for rows in grouped.values()]
     return boxes or [Text("Every variant started and stayed up.", "good")]
+
+
+def _failure(rows: list[FailureRow], names: Names) -> Callout:
+    first = rows[0].failure
+    stages = " and ".join(dict.fromkeys(row.stage for row in rows))
+    sources = [Link(path) for path in dict.fromkeys(row.source for row in rows)]
+    blocks: list[Block] = [
+        Text(first.hint or "There is no hint for this failure."),
+        Code(first.line, "Decisive line"),
+        Facts([Fact("Source", "", sources=sources)]),
+    ]
+    return Callout(f"Failed at {stages}: {first.kind}", "bad", blocks, names.tag(rows[0].variant))
 
 
 def plan_blocks(summary: Summary, names: Names) -> list[Block]:

@@ -48,7 +48,9 @@ class Names:
         """Give the baseline the first series and the others theirs in the study's order."""
         ordered = sorted(summary.variants, key=lambda variant: not variant.is_baseline)
         verdicts = {verdict.variant: verdict for verdict in summary.verdicts}
-        failed = {failure.variant: failure.stage for failure in summary.failures}
+        failed: dict[str, str] = {}
+        for failure in summary.failures:
+            failed.setdefault(failure.variant, failure.stage)
         self._tags = {
             variant.name: _tag(
                 variant,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,23 +30,48 @@ METRICS = {
     "output_throughput_tok_s": Metric("Output throughput", "tok/s", "higher"),
     "total_throughput_tok_s": Metric("Total throughput", "tok/s", "higher"),
     "request_throughput": Metric("Request throughput", "req/s", "higher"),
+    "achieved_rate": Metric("Achieved rate", "req/s", "higher"),
     "goodput_req_s": Metric("Goodput", "req/s", "higher"),
     "goodput_share": Metric("Requests within the SLO", "%", "higher", 100),
+    "good_output_tok_s": Metric("Output throughput of good requests", "tok/s", "higher"),
+    "throughput_within_slo_tok_s": Metric("Throughput if the SLO is kept", "tok/s", "higher"),
+    "success_rate": Metric("Requests completed", "%", "higher", 100),
+    **{
+        f"{latency}_{statistic}_ms": Metric(f"{latency.upper()} {statistic}", "ms", "lower")
+        for latency in ("ttft", "tpot", "itl", "e2el")
+        for statistic in ("mean", "p50", "p90", "p95", "p99")
+    },
+    "queue_mean_ms": Metric("Queue time, mean (server)", "ms", "lower"),
+    "running_peak": Metric("Running requests, peak", ""),
+    "waiting_peak": Metric("Waiting requests, peak", ""),
+    "waiting_mean": Metric("Waiting requests, mean", ""),
     "kv_usage_peak": Metric("KV cache usage, peak", "%", "lower", 100),
     "kv_usage_mean": Metric("KV cache usage, mean", "%", "lower", 100),
-    "waiting_peak": Metric("Waiting requests, peak", ""),
-    "running_peak": Metric("Running requests, peak", ""),
     "preemptions": Metric("Preemptions", "", "lower"),
+    "oom": Metric("Out-of-memory errors", "", "lower"),
     "prefix_hit_share": Metric("Prefix cache hits", "%", "higher", 100),
-    "gpu_memory_peak_mib": Metric("GPU memory, peak (NVML)", "MiB", "lower"),
-    "power_mean_w": Metric("GPU power, mean", "W", "lower"),
-    "joules_per_output_token": Metric("GPU energy per output token", "J", "lower"),
+    "speculative_accept_share": Metric("Accepted draft tokens", "%", "higher", 100),
     "usd_per_million_output_tokens": Metric("Cost per million output tokens", "USD", "lower"),
-    "usd_per_million_good_tokens": Metric("Cost per million tokens in good requests", "USD"),
+    "usd_per_million_good_tokens": Metric(
+        "Cost per million tokens in good requests", "USD", "lower"
+    ),
+    "joules_per_output_token": Metric("GPU energy per output token", "J", "lower"),
+    "joules_per_good_request": Metric("GPU energy per good request", "J", "lower"),
+    "energy_j": Metric("GPU energy", "J", "lower"),
+    "power_mean_w": Metric("GPU power, mean", "W", "lower"),
+    "gpu_memory_peak_mib": Metric("GPU memory, peak (NVML)", "MiB", "lower"),
+    "gpu_utilisation_mean": Metric("GPU utilisation, mean", "%", "neither", 100),
+    "sm_clock_mean_mhz": Metric("SM clock, mean", "MHz", "higher"),
+    "throttled_share": Metric("Time throttled", "%", "lower", 100),
+    "power_throttled_share": Metric("Time throttled by power", "%", "lower", 100),
+    "thermal_throttled_share": Metric("Time throttled by heat", "%", "lower", 100),
+    "client_cpu_share": Metric("CPU of the busiest client process", "%", "lower", 100),
+    "send_lag_p99_ms": Metric("Client's send lag p99", "ms", "lower"),
+    "input_tokens_mean": Metric("Prompt tokens, mean", ""),
+    "output_tokens_mean": Metric("Output tokens, mean", ""),
     "duration_s": Metric("Duration", "s"),
-    "queue_mean_ms": Metric("Queue time, mean (server)", "ms", "lower"),
 }
-"""Metrics with a name of their own; latencies follow from their keys."""
+"""The known metrics, in the order in which a report lists them."""
 
 _UNITS = (
     ("_tok_s", "tok/s", 1.0),
@@ -73,6 +99,12 @@ def metric_of(key: str) -> Metric:
                 " ".join([head, *words[1:]]), unit, "lower" if latency else "neither", scale
             )
     return Metric(key.replace("_", " ").capitalize(), "")
+
+
+def in_order(keys: Iterable[str]) -> list[str]:
+    """Return metric keys in the report's order; unknown ones at the end, as they came."""
+    places = {key: place for place, key in enumerate(METRICS)}
+    return sorted(dict.fromkeys(keys), key=lambda key: places.get(key, len(places)))
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -141,6 +173,12 @@ def size(count: int | float | None) -> str:
             return with_unit(value, unit)
         value /= 1024
     return with_unit(value, "GiB")
+
+
+def sentence(text: str) -> str:
+    """Return a text with a full stop, unless it ends as a sentence does."""
+    text = text.strip()
+    return text if text.endswith((".", "!", "?", ":", "。")) else f"{text}."
 
 
 def plural(count: int, noun: str, plural_noun: str | None = None) -> str:

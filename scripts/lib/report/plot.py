@@ -20,7 +20,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 
 from scripts.lib.report.numbers import tidy
 
-WIDTH, HEIGHT = 420, 270
+WIDTH, HEIGHT = 400, 270
 LEGEND_ROW = 17
 MARKERS = "os^DvPX*<>ph"
 COLOURS = 8
@@ -34,7 +34,7 @@ SERIES = [f"#0201{index:02d}" for index in range(COLOURS)]
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": ["DejaVu Sans"],
-    "font.size": 11,
+    "font.size": 12,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.spines.left": False,
@@ -127,7 +127,7 @@ def draw(chart: Chart, legend: bool) -> str:
             _series(axes, series, _offset(shown, series))
         axes.set_xlabel(chart.x_label)
         canvas.text(
-            8 / WIDTH, 1 - 14 / (HEIGHT + extra), _heading(chart, legend), fontsize=11, va="center"
+            8 / WIDTH, 1 - 14 / (HEIGHT + extra), _heading(chart, legend), fontsize=12, va="center"
         )
         if legend:
             _legend(canvas, shown)
@@ -169,7 +169,7 @@ def _scale(axes: Axes, chart: Chart, shown: Sequence[Series]) -> None:
         axes.set_yscale("log")
         axes.set_ylim(min(positive) / 1.6, max(extremes) * 1.5)
         axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 3.0), numticks=8))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_minor_locator(FixedLocator([]))
     else:
         axes.set_ylim(0, (max(extremes) or 1) * 1.1)
         axes.yaxis.set_major_locator(MaxNLocator(5))

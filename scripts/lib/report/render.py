@@ -32,7 +32,7 @@ def plain(text: str) -> str:
 def render_html(report: Report) -> str:
     """Return the whole page, which needs nothing but itself."""
     environment = _environment()
-    environment.filters["href"] = href
+    environment.filters.update(href=href, prose=prose_html)
     environment.finalize = _plain_value
     style = Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))  # noqa: S704 - our own
     return environment.get_template("report.html.j2").render(report=report, style=style)
@@ -42,7 +42,9 @@ def render_markdown(report: Report) -> str:
     """Return the report as Markdown; whatever is printed is escaped for it."""
     environment = _environment()
     environment.finalize = _markdown_value
-    environment.filters.update(href=href, fenced=fenced, inline_code=inline_code, html=as_html)
+    environment.filters.update(
+        href=href, fenced=fenced, inline_code=inline_code, html=as_html, prose=prose_markdown
+    )
     text = environment.get_template("report.md.j2").render(report=report)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
@@ -85,6 +87,33 @@ def escape_markdown(text: str) -> Markup:
 def as_html(text: str) -> Markup:
     """Return text for a place in Markdown that is HTML, such as a summary."""
     return escape(plain(text))
+
+
+def prose_html(text: str) -> Markup:
+    """Return a sentence, its parts between back quotes as code."""
+    parts = plain(text).split("`")
+    if len(parts) % 2 == 0:
+        return escape(plain(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if index % 2 else escape(part)
+        for index, part in enumerate(parts)
+    )
+
+
+def prose_markdown(text: str) -> Markup:
+    """Return a sentence for Markdown, its parts between back quotes as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0 or not all(part.strip() for part in parts[1::2]):
+        return escape_markdown(text)
+    shown = [inline_code(part) if index % 2 else _spaced(part) for index, part in enumerate(parts)]
+    return Markup("").join(shown)
+
+
+def _spaced(part: str) -> Markup:
+    """Return escaped text that keeps a space at either end."""
+    before = " " if part[:1].isspace() else ""
+    after = " " if part[-1:].isspace() and part.strip() else ""
+    return Markup("{}{}{}").format(before, escape_markdown(part), after)
 
 
 def fenced(text: str) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from scripts.lib.analysis.summary import Boundary, Comparison, PointRow, Summary, Value
 from scripts.lib.report.blocks import (
@@ -14,11 +14,11 @@ from scripts.lib.report.blocks import (
     Details,
     Figures,
     Heading,
-    Link,
     Table,
     Text,
-    Tone,
 )
+from scripts.lib.report.by_load import matrix, slo_cell
+from scripts.lib.report.every_metric import every_metric
 from scripts.lib.report.figures import (
     THROUGHPUT,
     load_figures,
@@ -32,14 +32,11 @@ from scripts.lib.report.numbers import (
     metric_of,
     number,
     plural,
+    sentence,
     share,
-    tidy,
     times,
-    with_unit,
 )
 
-MOST_COLUMNS = 5
-Load = tuple[str, float]
 _TABLE_METRICS = (
     (THROUGHPUT, "Output throughput, tok/s", ""),
     ("tpot_mean_ms", "TPOT mean, ms", "tpot"),
@@ -96,15 +93,16 @@ def _tables(summary: Summary, names: Names, rows: Sequence[PointRow]) -> list[Bl
             return metric_cell(row, key, tails, found, names)
 
         caption = (
-            f"{title}, by {_axis_word(rows)}; below it the change against the baseline, the 95 % "
-            "confidence interval and the number of runs or requests."
+            "Below each number: its change against the baseline, its 95 % confidence interval "
+            "and how many runs or requests stand behind it."
         )
-        blocks += matrix(caption, rows, names, cell, sources=True)
+        heading = f"{title}, by {_axis_word(rows)}"
+        blocks += matrix(caption, rows, names, cell, title=heading, sources=True)
     blocks += _slo(summary, names, rows)
     blocks += _crossovers(summary, rows[0].workload)
     if any(key in row.metrics for key in _COSTS for row in rows):
         blocks += _costs(rows, names)
-    return [*blocks, *_everything(rows, names)]
+    return [*blocks, *every_metric(rows, names)]
 
 
 def _tails(summary: Summary, latency: str) -> list[str]:
@@ -115,56 +113,6 @@ def _tails(summary: Summary, latency: str) -> list[str]:
 
 def _axis_word(rows: Sequence[PointRow]) -> str:
     return {"concurrency": "concurrency", "rate": "offered requests/s"}.get(rows[0].kind, "load")
-
-
-def load_title(load: Load) -> str:
-    """Return how a load point is called: ``Concurrency 8``."""
-    kind, level = load
-    return {
-        "concurrency": f"Concurrency {tidy(level)}",
-        "rate": f"{tidy(level)} req/s",
-    }.get(kind, kind.capitalize())
-
-
-def matrix(
-    caption: str,
-    rows: Sequence[PointRow],
-    names: Names,
-    cell: Callable[[PointRow], Cell],
-    sources: bool = False,
-    last: Callable[[str], Cell] | None = None,
-    last_title: str = "",
-) -> list[Block]:
-    """Return tables of variants by load, a few levels at a time so that they fit a page."""
-    loads = sorted({(row.kind, row.level) for row in rows})
-    found: dict[tuple[str, str, float], PointRow] = {
-        (row.variant, row.kind, row.level): row for row in rows
-    }
-    variants = [name for name in names.order if any(row.variant == name for row in rows)]
-    variants += sorted({row.variant for row in rows} - set(variants))
-    tables: list[Block] = []
-    for part, final in _chunks(loads):
-        body = []
-        for name in variants:
-            have = [found.get((name, *load)) for load in part]
-            paths = [path for row in have if row for path in row.sources] if sources else []
-            head = Cell(tag=names.tag(name), sources=[Link(path) for path in dict.fromkeys(paths)])
-            line = [head, *[cell(row) if row else _absent() for row in have]]
-            body.append([*line, last(name)] if last and final else line)
-        columns = [Column("Variant"), *[Column(load_title(load), numeric=True) for load in part]]
-        if last and final:
-            columns.append(Column(last_title))
-        tables.append(Table(caption, columns, body, even=True))
-    return tables
-
-
-def _chunks(loads: Sequence[Load]) -> Iterator[tuple[Sequence[Load], bool]]:
-    for start in range(0, len(loads), MOST_COLUMNS):
-        yield loads[start : start + MOST_COLUMNS], start + MOST_COLUMNS >= len(loads)
-
-
-def _absent() -> Cell:
-    return Cell("not measured at this load", tone="muted")
 
 
 def metric_cell(
@@ -212,7 +160,7 @@ def _tail_words(row: PointRow, key: str) -> str:
     value = row.metrics[key]
     if value.value is None:
         reason = value.missing or "not measured"
-        return f"{statistic}: {reason}"
+        return reason if statistic in reason else f"{statistic}: {reason}"
     return f"{statistic} {number(value.value)}"
 
 
@@ -230,18 +178,16 @@ def _slo(summary: Summary, names: Names, rows: Sequence[PointRow]) -> list[Block
     def boundary(variant: str) -> Cell:
         return boundary_cell(found.get(variant))
 
-    caption = "Which load keeps every SLO limit, and the last one that does."
-    return matrix(caption, rows, names, slo_cell, last=boundary, last_title="Last passing load")
-
-
-def slo_cell(row: PointRow) -> Cell:
-    """Return a point's SLO verdict with every limit it missed."""
-    if not row.valid:
-        return Cell(chips=[Chip("invalid", "bad")], notes=row.invalid_reasons, tone="muted")
-    if row.slo_pass is None:
-        return Cell(chips=[Chip("not judged", "muted")], notes=row.slo_failed, tone="muted")
-    chip = Chip("passes", "good") if row.slo_pass else Chip("fails", "bad")
-    return Cell(chips=[chip], notes=row.slo_failed)
+    caption = "Which load keeps every limit, and the last one that does."
+    return matrix(
+        caption,
+        rows,
+        names,
+        slo_cell,
+        title="SLO by load",
+        last=boundary,
+        last_title="Last passing load",
+    )
 
 
 def boundary_cell(boundary: Boundary | None) -> Cell:
@@ -255,8 +201,7 @@ def _crossovers(summary: Summary, workload: str) -> list[Block]:
     found = [one for one in summary.crossovers if one.workload == workload]
     if not found:
         return []
-    words = [f"{metric_of(one.metric).title}: {one.words}" for one in found]
-    return [Heading("Where each variant is best"), Bullets(words)]
+    return [Heading("Where each variant is best"), Bullets([one.words for one in found])]
 
 
 def _costs(rows: Sequence[PointRow], names: Names) -> list[Block]:
@@ -267,78 +212,14 @@ def _costs(rows: Sequence[PointRow], names: Names) -> list[Block]:
         metric = metric_of(key)
         if held and not any(row.metrics[key].value is not None for row in held):
             why = "; ".join(sorted(reason or "not measured" for reason in reasons))
-            blocks.append(Text(f"{metric.title}: {why}.", "muted"))
+            blocks.append(Text(sentence(f"{metric.title}: {why}"), "muted"))
         elif held:
 
             def cell(row: PointRow, key: str = key) -> Cell:
                 return metric_cell(row, key, (), None, names)
 
-            blocks += matrix(f"{metric.title}, {metric.unit}.", held, names, cell)
+            blocks += matrix("", held, names, cell, title=f"{metric.title}, {metric.unit}")
     return blocks
-
-
-def _everything(rows: Sequence[PointRow], names: Names) -> list[Block]:
-    """Return, folded, every metric of every point: whole run, and steady window beside it."""
-    blocks: list[Block] = []
-    for variant in names.order:
-        mine = sorted((row for row in rows if row.variant == variant), key=lambda row: row.level)
-        if mine:
-            title = f"All {plural(len(mine), 'load point')}, every metric"
-            tables = list(_metric_tables(mine))
-            warnings = [
-                f"{load_title((row.kind, row.level))}: {sentence}"
-                for row in mine
-                for sentence in [*row.invalid_reasons, *row.warnings]
-            ]
-            tail: list[Block] = [Text("Remarks:"), Bullets(warnings)] if warnings else []
-            blocks.append(Details(title, [*tables, *tail], names.tag(variant)))
-    return blocks
-
-
-def _metric_tables(rows: Sequence[PointRow]) -> Iterator[Block]:
-    for start in range(0, len(rows), MOST_COLUMNS):
-        part = rows[start : start + MOST_COLUMNS]
-        keys = list(dict.fromkeys(key for row in part for key in row.metrics))
-        body = [
-            [
-                Cell("Requests completed"),
-                *[Cell(f"{row.completed:,} of {row.sent:,}") for row in part],
-            ],
-            [Cell("Runs"), *[Cell(str(row.runs)) for row in part]],
-            [Cell("SLO"), *[slo_cell(row) for row in part]],
-            *[_metric_row(key, part) for key in keys],
-            [Cell("Raw files"), *[Cell(sources=[Link(p) for p in row.sources]) for row in part]],
-        ]
-        titles = [Column(load_title((row.kind, row.level)), numeric=True) for row in part]
-        yield Table("Every metric; below it that of the steady window, where there is one.",
-                    [Column("Metric"), *titles], body)  # fmt: skip
-
-
-def _metric_row(key: str, rows: Sequence[PointRow]) -> list[Cell]:
-    metric = metric_of(key)
-    cells = []
-    for row in rows:
-        value = row.metrics.get(key)
-        if value is None or value.value is None:
-            reason = value.missing if value and value.missing else "not measured"
-            cells.append(Cell(reason, _steady_words(row, key), tone="muted"))
-            continue
-        scaled = with_unit(value.value * metric.scale, metric.unit)
-        span = interval(value, metric.scale)
-        notes = [f"95 % CI {span}"] if span and value.low != value.high else []
-        tone: Tone = "plain" if row.valid else "muted"
-        cells.append(Cell(scaled, [*notes, *_steady_words(row, key)], tone=tone))
-    return [Cell(metric.title), *cells]
-
-
-def _steady_words(row: PointRow, key: str) -> list[str]:
-    value = row.steady.get(key)
-    if value is None:
-        return []
-    metric = metric_of(key)
-    if value.value is None:
-        return [f"steady: {value.missing or 'not measured'}"]
-    return [f"steady: {with_unit(value.value * metric.scale, metric.unit)}"]
 
 
 def noise_blocks(summary: Summary) -> list[Block]:

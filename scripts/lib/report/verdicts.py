@@ -22,7 +22,7 @@ from scripts.lib.report.blocks import (
     Tone,
 )
 from scripts.lib.report.names import Names
-from scripts.lib.report.numbers import shown
+from scripts.lib.report.numbers import sentence, shown
 
 GATES = {
     "starts": "Starts",
@@ -79,7 +79,9 @@ def decision(summary: Summary, names: Names) -> Section:
     made = summary.decision
     chosen = names.tag(made.variant) if made.variant else None
     tone = OUTCOME_TONES[made.outcome]
-    reasons: list[Block] = [Bullets(list(made.reasons))] if made.reasons else []
+    reasons: list[Block] = (
+        [Bullets([sentence(one) for one in made.reasons])] if made.reasons else []
+    )
     blocks: list[Block] = [
         Callout(made.headline, tone, reasons, chosen),
         Heading("Gates"),
@@ -156,14 +158,17 @@ def _rejected(summary: Summary, names: Names) -> list[Block]:
     if not made.rejected:
         return [Text("No variant was rejected.", "muted")]
     rows = [
-        [Cell(tag=names.tag(variant)), Cell(" ".join(whys) or "No reason was given.")]
+        [
+            Cell(tag=names.tag(variant)),
+            Cell(" ".join(map(sentence, whys)) or "No reason was given."),
+        ]
         for variant, whys in made.rejected.items()
     ]
     return [Table("What was given up, and why.", [Column("Variant"), Column("Why")], rows)]
 
 
 def _sentences(items: list[str], none: str) -> list[Block]:
-    return [Bullets(items)] if items else [Text(none, "muted")]
+    return [Bullets([sentence(one) for one in items])] if items else [Text(none, "muted")]
 
 
 def rollback_blocks(summary: Summary) -> list[Block]:

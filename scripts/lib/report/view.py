@@ -58,13 +58,14 @@ def build_report(summary: Summary) -> Report:
 
 def _subtitle(summary: Summary) -> str:
     device = ", ".join(gpu.name for gpu in summary.host.gpus) or summary.host.cpu.model
+    device = f"on {device}" if device != "not recorded" else "on a machine that was not recorded"
     engines = ", ".join(
         f"{name} {version}"
         for engine in summary.engines
         for name, version in sorted(engine.versions.items())
         if name.startswith("vllm")
     )
-    parts = [plural(len(summary.variants), "variant"), f"on {device}"]
+    parts = [plural(len(summary.variants), "variant"), device]
     return " ".join(parts) + (f", served with {engines}" if engines else "")
 
 
