@@ -60,9 +60,7 @@ class Pace:
     def _piece(self, chat: bool) -> bytes:
         choice = {"index": 0, "finish_reason": None}
         choice |= {"delta": {"content": " word"}} if chat else {"text": " word"}
-        return chunk(
-            event({"id": "c-1", "object": "chunk", "model": "paced", "choices": [choice]})
-        )
+        return chunk(event({"id": "c-1", "object": "chunk", "model": "paced", "choices": [choice]}))
 
     def last(self, chat: bool, tokens: int) -> bytes:
         choice = {"index": 0, "finish_reason": "length"}
@@ -240,9 +238,7 @@ class Stream(asyncio.Protocol):
 async def serve(options: argparse.Namespace) -> None:
     pace = Pace(options)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: Stream(pace), "127.0.0.1", options.port, backlog=2048
-    )
+    server = await loop.create_server(lambda: Stream(pace), "127.0.0.1", options.port, backlog=2048)
     print(server.sockets[0].getsockname()[1], flush=True)
     gc.freeze()
     gc.disable()

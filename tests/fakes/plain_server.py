@@ -58,7 +58,7 @@ class PlainServer:
         try:
             while await self.one(reader, writer):
                 pass
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
@@ -89,9 +89,7 @@ class PlainServer:
         if path == "/reset_prefix_cache" and self.manners.reset:
             self.seen.resets += 1
             status = "200 OK"
-        writer.write(
-            f"HTTP/1.1 {status}\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode()
-        )
+        writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
 
     async def answer(self, body: dict, path: str, writer: asyncio.StreamWriter) -> bool:
         manners = self.manners
@@ -102,9 +100,7 @@ class PlainServer:
             fault = manners.fault
         if fault == "status":
             text = json.dumps({"error": {"message": "model is overloaded", "code": 503}})
-            writer.write(
-                f"HTTP/1.1 503 Busy\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode()
-            )
+            writer.write(f"HTTP/1.1 503 Busy\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
             return True
         if fault == "close":
             return False
@@ -116,12 +112,10 @@ class PlainServer:
         head = f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{framing}{connection}\r\n"
         writer.write(head.encode())
         pending = b""
-        count = 0
-        for text, pause in self.events(body, "chat" in path, fault):
-            if pause and count:
+        for count, (text, pause) in enumerate(self.events(body, "chat" in path, fault), 1):
+            if pause and count > 1:
                 await asyncio.sleep(pause)
             pending += self.framed(text)
-            count += 1
             if count % manners.events_per_write == 0:
                 await self.write(writer, pending)
                 pending = b""

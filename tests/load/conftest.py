@@ -47,9 +47,7 @@ def metaspace() -> Tokenizer:
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.BpeTrainer(
-        vocab_size=500, special_tokens=["<unk>"], show_progress=False
-    )
+    trainer = trainers.BpeTrainer(vocab_size=500, special_tokens=["<unk>"], show_progress=False)
     tokenizer.train_from_iterator(TEXTS * 5, trainer)
     return tokenizer
 

@@ -217,9 +217,7 @@ def test_interim_answer_is_skipped():
 
 
 def test_chunk_extensions_and_trailers():
-    body = b"".join(
-        b"%X;x=1\r\n%s\r\n" % (len(e), e) for e in (text_event("a", "stop"), DONE)
-    )
+    body = b"".join(b"%X;x=1\r\n%s\r\n" % (len(e), e) for e in (text_event("a", "stop"), DONE))
     record = parse_answer([HEAD + body + b"0\r\nX-Sum: 1\r\n\r\n"], [1.0])
     assert record.ok
 
@@ -229,9 +227,7 @@ EVENTS = st.lists(
         st.text(max_size=8).map(text_event),
         st.text(min_size=1, max_size=8).map(lambda t: text_event(t, end=b"\r\n\r\n")),
         st.just(b": ping\n\n"),
-        st.sampled_from(["a", ""]).map(
-            lambda t: delta_event({"role": "assistant", "content": t})
-        ),
+        st.sampled_from(["a", ""]).map(lambda t: delta_event({"role": "assistant", "content": t})),
     ),
     max_size=12,
 )

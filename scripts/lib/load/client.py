@@ -18,6 +18,7 @@ from scripts.lib.load.wire import Answered, Assignment
 _CONNECTS_AT_A_TIME = 32
 _SPARE_CONNECTIONS = 4
 _SWEEP_S = 0.25
+_STALE_WITHIN_S = 1.0
 
 
 class PointRun:
@@ -222,12 +223,12 @@ class PointRun:
     def _is_stale(self, connection: Connection, answer: RawAnswer) -> bool:
         """A kept connection that the server closed just as we used it: not the request's fault."""
         return (
-            not answer.pieces
+            answer.lost
+            and not answer.pieces
             and connection.carried > 1
-            and not connection.alive
             and not self.stopped
             and answer.index not in self._retried
-            and monotonic() - answer.sent_s < 1.0
+            and monotonic() - answer.sent_s < _STALE_WITHIN_S
         )
 
     def _collect(self, answer: RawAnswer, connection: Connection | None = None) -> None:

@@ -22,7 +22,17 @@ _TAIL_BYTES = 48
 class RawAnswer:
     """The bytes of one answer as received, unparsed."""
 
-    __slots__ = ("broken", "closed", "end_s", "index", "intended_s", "pieces", "sent_s", "times")
+    __slots__ = (
+        "broken",
+        "closed",
+        "end_s",
+        "index",
+        "intended_s",
+        "lost",
+        "pieces",
+        "sent_s",
+        "times",
+    )
 
     def __init__(self, index: int, intended_s: float) -> None:
         self.index = index
@@ -32,6 +42,7 @@ class RawAnswer:
         self.pieces: list[bytes] = []
         self.times = array("d")
         self.closed = False
+        self.lost = False
         self.broken: str | None = None
 
 
@@ -72,6 +83,7 @@ class Connection(asyncio.Protocol):
             except BlockingIOError:
                 written = 0
             except OSError as problem:
+                answer.lost = True
                 self.give_up(f"the connection broke while sending: {problem.strerror}")
                 return
         if written < len(request):
@@ -137,6 +149,7 @@ class Connection(asyncio.Protocol):
         if answer is None:
             self._on_idle_loss(self)
             return
+        answer.lost = True
         answer.closed = exc is None
         answer.end_s = monotonic()
         if exc is not None and answer.broken is None:

@@ -9,14 +9,20 @@ from __future__ import annotations
 MAX_CPU_SHARE = 0.85
 """Invalid above: CPU seconds per wall second of the busiest client process."""
 
-MAX_LOOP_LAG_P99_MS = 25.0
-"""Invalid above: how late the client's event loop ran its timers (99th percentile)."""
+MAX_LOOP_LAG_P99_MS, MAX_LOOP_LAG_SHARE = 25.0, 0.10
+"""Invalid above the larger of the two: how late the client's event loop ran its timers (99th
+percentile), in ms and as a share of the p99 TTFT. So late are the times of received tokens."""
 
-MAX_SEND_LAG_P99_MS = 50.0
-"""Invalid above, closed loop: a late send costs throughput, not latency (sent_s is real)."""
+MIN_LOOP_PROBES = 100
+"""With fewer probes (1 s) there is no 99th percentile of the loop's lag to judge."""
 
-MAX_OPEN_LOOP_SEND_LAG_P99_MS = 20.0
-"""Invalid above, open loop without a cap: it is part of every latency from the intended time."""
+MAX_SEND_LAG_P99_MS, MAX_SEND_LAG_SHARE = 50.0, 0.05
+"""Invalid above the larger, closed loop: a late send costs throughput, not latency (which counts
+from the real one). In ms, and as a share of the mean E2EL."""
+
+MAX_OPEN_LOOP_SEND_LAG_P99_MS, MAX_OPEN_LOOP_SEND_LAG_SHARE = 20.0, 0.10
+"""Invalid above the larger, open loop without a cap: it is part of every latency, which counts
+from the intended time. In ms, and as a share of the mean TTFT."""
 
 SERVER_TTFT_SHARE, SERVER_TTFT_MS = 0.25, 50.0
 """Invalid when client and server mean TTFT differ by more than both of these."""

@@ -155,21 +155,19 @@ def peak_in_flight(requests: Requests, answers: Sequence[Answered], origin_s: fl
     return int(np.cumsum(steps[np.lexsort((steps, times))]).max(initial=0))
 
 
-def client_of(
-    finished: Sequence[Finished], requests: Requests, *, own_memory_mib: float
-) -> tuple[Client, float | None]:
-    """Describe the client; also return its event loops' 99th-percentile lag in ms."""
+def client_of(finished: Sequence[Finished], requests: Requests, *, own_memory_mib: float) -> Client:
+    """Describe what the client itself did."""
     shares = [part.cpu_s / part.wall_s for part in finished if part.wall_s > 0]
     lags = (requests.sent_s - requests.intended_s) * 1000
     loop_lags = np.array([lag for part in finished for lag in part.loop_lag_ms])
-    client = Client(
+    enough = len(loop_lags) >= limits.MIN_LOOP_PROBES
+    return Client(
         processes=len(finished),
         cpu_share=max(shares) if shares else None,
         send_lag_p99_ms=float(np.percentile(lags, 99)) if len(lags) else None,
         peak_memory_mib=own_memory_mib + sum(part.peak_memory_mib for part in finished),
-        loop_lag_p99_ms=float(np.percentile(loop_lags, 99)) if len(loop_lags) else None,
+        loop_lag_p99_ms=float(np.percentile(loop_lags, 99)) if enough else None,
     )
-    return client, client.loop_lag_p99_ms
 
 
 def build_point(
@@ -201,7 +199,8 @@ def build_point(
     duration, completed = end - start, int(requests.ok.sum())
     input_tokens, output_tokens = _sum_ok(requests, "input"), _sum_ok(requests, "output")
     ttft, tpot = latency(requests.latency("ttft")), latency(requests.latency("tpot"))
-    client, loop_lag = client_of(finished, requests, own_memory_mib=own_memory_mib)
+    e2el = latency(requests.latency("e2el"))
+    client = client_of(finished, requests, own_memory_mib=own_memory_mib)
     errors = Counter(a.error or "unknown" for a in answers if not a.ok)
     steady = (
         steady_window(requests, answers, level.concurrency, origin_s)
@@ -209,9 +208,8 @@ def build_point(
         else None
     )
     reasons = completion_reasons(len(sent), completed, errors)
-    reasons += client_reasons(
-        client, loop_lag, open_loop=level.open_loop, capped=level.max_concurrency is not None
-    )
+    capped = level.max_concurrency is not None
+    reasons += client_reasons(client, ttft, e2el, open_loop=level.open_loop, capped=capped)
     mismatch, warnings = server_reasons(server, server_requests, len(sent), ttft, tpot)
     warnings = (
         point_warnings(requests, concurrency=level.concurrency, steady=steady, duration_s=duration)
@@ -240,7 +238,7 @@ def build_point(
         ttft_ms=ttft,
         tpot_ms=tpot,
         itl_ms=latency(itl_ms(answers)),
-        e2el_ms=latency(requests.latency("e2el")),
+        e2el_ms=e2el,
         steady=steady,
         client=client,
         server=server,

@@ -11,7 +11,7 @@ def next_level(passed: Mapping[int, bool | None], search: SloSearch, tried: int)
     """Return the next concurrency to try, or None when the boundary is known well enough.
 
     Halves the gap between the highest level below every failure that passed and the lowest
-    that failed. Levels without a verdict are not used, and not tried again.
+    that failed. A level without a verdict is not tried again, but its neighbour is.
 
     Args:
         passed: Concurrency -> kept the SLO; None: could not be judged.
@@ -26,10 +26,9 @@ def next_level(passed: Mapping[int, bool | None], search: SloSearch, tried: int)
     last_pass = max(below, default=0)
     if first_fail - last_pass <= search.resolution:
         return None
-    middle = last_pass + max(1, (first_fail - last_pass) // 2)
-    if search.resolution < first_fail - last_pass:
-        middle = _rounded(middle, search.resolution, last_pass, first_fail)
-    return None if middle in passed else middle
+    middle = _rounded((last_pass + first_fail) // 2, search.resolution, last_pass, first_fail)
+    untried = [level for level in range(last_pass + 1, first_fail) if level not in passed]
+    return min(untried, key=lambda level: abs(level - middle), default=None)
 
 
 def _rounded(level: int, step: int, low: int, high: int) -> int:

@@ -78,7 +78,7 @@ def _judge_latency(
         unknown.append(f"{limit.key}: no completed request has this value")
         return
     if value > limit.limit_ms:
-        missed.append(f"{limit.key}: {value:.4g} ms, limit {limit.limit_ms:g} ms")
+        missed.append(f"{limit.key}: {value:.5g} ms, limit {limit.limit_ms:g} ms")
     floor = PERCENTILE_FLOORS.get(limit.statistic, 1)
     if n < floor:
         unproven.append(f"{limit.key}: too few: n={n}, {limit.statistic} needs {floor}")

@@ -10,30 +10,39 @@ from scripts.lib.load.results import Client, Latency, ServerView, SteadyWindow
 
 
 def client_reasons(
-    client: Client, loop_lag_p99_ms: float | None, *, open_loop: bool, capped: bool
+    client: Client, ttft: Latency, e2el: Latency, *, open_loop: bool, capped: bool
 ) -> list[str]:
-    """Return why the client itself spoiled the point; empty if it did not."""
+    """Return why the client itself spoiled the point; empty if it did not.
+
+    Args:
+        client: What the client did.
+        ttft: The point's TTFT: a lag only matters beside it.
+        e2el: The point's E2EL.
+        open_loop: Latencies count from the intended send time.
+        capped: An open loop with a cap sends late on purpose.
+    """
     reasons = []
     if client.cpu_share is not None and client.cpu_share > limits.MAX_CPU_SHARE:
         reasons.append(
             f"the client was the bottleneck: its busiest process used {client.cpu_share:.0%} of "
             f"a core (limit {limits.MAX_CPU_SHARE:.0%})"
         )
-    if loop_lag_p99_ms is not None and loop_lag_p99_ms > limits.MAX_LOOP_LAG_P99_MS:
+    limit = max(limits.MAX_LOOP_LAG_P99_MS, limits.MAX_LOOP_LAG_SHARE * (ttft.p99 or 0))
+    if client.loop_lag_p99_ms is not None and client.loop_lag_p99_ms > limit:
         reasons.append(
-            f"the client read late: its event loop was {loop_lag_p99_ms:.1f} ms behind at the "
-            f"99th percentile (limit {limits.MAX_LOOP_LAG_P99_MS:g} ms)"
+            f"the client read late: its event loop was {client.loop_lag_p99_ms:.1f} ms behind at "
+            f"the 99th percentile (limit {limit:.0f} ms)"
         )
-    limit = (
-        limits.MAX_OPEN_LOOP_SEND_LAG_P99_MS
-        if open_loop and not capped
-        else limits.MAX_SEND_LAG_P99_MS
-    )
+    if open_loop:
+        limit = limits.MAX_OPEN_LOOP_SEND_LAG_SHARE * (ttft.mean or 0)
+        limit = max(limits.MAX_OPEN_LOOP_SEND_LAG_P99_MS, limit)
+    else:
+        limit = max(limits.MAX_SEND_LAG_P99_MS, limits.MAX_SEND_LAG_SHARE * (e2el.mean or 0))
     lag = client.send_lag_p99_ms
-    if lag is not None and lag > limit and not (open_loop and capped):
+    if lag is not None and lag > limit and not capped:
         reasons.append(
             f"the client sent late: {lag:.1f} ms after the intended time at the 99th percentile "
-            f"(limit {limit:g} ms)"
+            f"(limit {limit:.0f} ms)"
         )
     return reasons
 
