@@ -118,7 +118,7 @@ def steady_window(
     ends = np.array([a.end_s for a in answers]) - origin_s
     times = np.concatenate([requests.sent_s, ends])
     steps = np.concatenate([np.ones(len(ends)), -np.ones(len(ends))])
-    order = np.lexsort((-steps, times))
+    order = np.lexsort((steps, times))
     in_flight = np.cumsum(steps[order])
     full = np.flatnonzero(in_flight >= limits.STEADY_SHARE * target)
     if not len(full):
