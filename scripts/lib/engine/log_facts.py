@@ -115,6 +115,10 @@ def _evidence(start: Start) -> dict[str, str]:
         "kv_tokens": "kv_cache_tokens",
         "concurrency": "max_concurrency",
         "kv_gib": "kv_cache_gib",
+        "graph_s": "graph_capture_s",
+        "graph_gib": "graph_capture_gib",
+        "max_seq_len": "max_model_len",
+        "device_config": "device",
     }
     evidence = {names.get(key, key): line for key, line in start.evidence.items()}
     lines = [*start.kernels.values(), *start.moe.values()]
@@ -124,7 +128,7 @@ def _evidence(start: Start) -> dict[str, str]:
 
 
 def _failure(start: Start, tail: str) -> Failure | None:
-    if start.ready_at is not None:
+    if start.served_at is not None:
         return _death(start)
     decisive = _decisive(start)
     if decisive is not None and not decisive.rule.wrapper:

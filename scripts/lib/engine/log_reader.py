@@ -48,6 +48,7 @@ _WHILE_STARTING = Search(
         *_words(rules.READY, rules.FACTS, (rules.WORLD_OF_ONE,), SPECIFIC, WRAPPERS),
     ]
 )
+_TRAFFIC = (b"Avg prompt throughput:", b'completions HTTP/1.1" 200')
 _ENOUGH_DEATHS = 100
 """An engine that died says so once for every request: more of it tells nothing new."""
 _BEFORE_ENGINE = re.compile(
@@ -64,27 +65,32 @@ class LogReader:
         self.starts = 0
         self._edges = Edges()
         self._pending: list[str] = []
+        self._began = 0
 
     def feed(self, block: bytes) -> None:
         """Read a block of whole lines (only the last block may lack its line end)."""
-        position = 0
+        position = self._began = 0
         while position < len(block):
             position = self._feed_phase(block, position)
+        served = any(block.find(sign, self._began) >= 0 for sign in _TRAFFIC)
+        if served and self.start.served_at is None:
+            # The line that says "ready" is missing, yet the server answers: it is.
+            self.start.served_at = self.start.order
 
     def facts(self) -> LogFacts:
         """Return what was read so far."""
-        if self.start.ready_at is None:
+        if self.start.served_at is None:
             read_wrapped(self.start, self._edges.head(), self._edges.tail())
         return facts_of(self.start, self._edges.tail(), max(self.starts, 1))
 
     def _feed_phase(self, block: bytes, position: int) -> int:
         """Read on as long as the same words matter; return where that ended."""
-        serving = self.start.ready_at is not None
+        serving = self.start.served_at is not None
         search = self._search()
         for line, begin, end in search.lines(block, position):
             if self._begins_start(line):
                 self._edges = Edges()
-                position = begin
+                self._began = position = begin
             self._see(line)
             if self._search() is not search:
                 if not serving:
@@ -97,7 +103,7 @@ class LogReader:
     def _search(self) -> Search:
         """Return the search for the words that matter now."""
         start = self.start
-        if start.ready_at is not None:
+        if start.served_at is not None:
             return _AFTER_DEATH if len(start.deaths) >= _ENOUGH_DEATHS else _WHILE_SERVING
         return _WHILE_STARTING if start.initialised_at is None else _INITIALISED
 
@@ -108,7 +114,7 @@ class LogReader:
         if _front_end_version(line):
             self.starts += 1
             used = self.start.engine_lines or self.start.failures or self.start.progress
-            if used or self.start.ready_at is not None:
+            if used or self.start.served_at is not None:
                 self._renew()
                 return True
             return False
@@ -124,7 +130,7 @@ class LogReader:
             self.start.siblings.add(core[1])
         if self.starts == 0:
             self.starts = 1
-        if self.start.engine_lines == 0 or sibling or not self.start.progress:
+        if self.start.engine_lines == 0 or sibling or not self._worked():
             return False
         self.starts += 1
         pending = self._pending
@@ -132,6 +138,9 @@ class LogReader:
         for earlier in pending:
             observe(self.start, earlier)
         return True
+
+    def _worked(self) -> bool:
+        return bool(self.start.progress) or self.start.served_at is not None
 
     def _renew(self) -> None:
         self.start = Start()
@@ -150,14 +159,14 @@ class LogReader:
             observe_engine_line(start, line, engine[1])
             self._pending = []
             return
-        if start.ready_at is not None:
+        if start.served_at is not None:
             self._see_while_serving(line)
             return
         if start.engine_lines and _BEFORE_ENGINE.search(line):
             self._pending = [*self._pending[-19:], line]
         observe(start, line)
         if any(rule.word in line and rule.pattern.search(line) for rule in rules.READY):
-            start.ready_at = start.order
+            start.ready_at = start.served_at = start.order
             start.note("ready", line)
             return
         self._see_failure(line)

@@ -39,6 +39,7 @@ class Start:
     siblings: set[str] = field(default_factory=set)
     progress: int = 0
     ready_at: int | None = None
+    served_at: int | None = None
     initialised_at: int | None = None
     stopping_at: int | None = None
     settings: dict[str, str] = field(default_factory=dict)
@@ -167,12 +168,12 @@ def observe_engine_line(start: Start, line: str, version: str | None) -> None:
     start.engine_lines += 1
     start.engine_version = version or start.engine_version
     settings = line[line.find("with config") :]
+    start.evidence.setdefault("vllm_version", quote(line, 200))
     for key, rule in rules.ENGINE_SETTINGS.items():
         if match := rule.pattern.search(settings):
             start.settings.setdefault(key, match[1])
+            start.evidence.setdefault(key, f"{quote(line, 120)} {match[0].strip()} ...")
     start.speculative |= bool(rules.SPECULATIVE.search(settings))
-    for key in ("vllm_version", "quantization", "dtype", "tensor_parallel_size", "kv_cache_dtype"):
-        start.evidence.setdefault(key, quote(line))
 
 
 def _number(text: str) -> float:
