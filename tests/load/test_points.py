@@ -112,13 +112,13 @@ def test_failures_have_no_latency_and_no_tokens():
 
 def test_steady_window():
     # Four slots; the ramp-down begins when there is nothing left to send.
-    answers = [answered(i, 0.1 * i + 0.32 * k, 0.2, 0.03) for k in range(3) for i in range(4)]
+    answers = [answered(i, 0.1 * i + 0.321 * k) for k in range(3) for i in range(4)]
     answers = [answered(n, a.sent_s - ORIGIN) for n, a in enumerate(answers)]
     requests = to_requests([Sent(a, 10) for a in answers], ORIGIN, open_loop=False)
     window = steady_window(requests, answers, 4, ORIGIN)
     assert window is not None
     assert window.start_s == pytest.approx(0.3)
-    assert window.end_s == pytest.approx(0.96)
+    assert window.end_s == pytest.approx(0.962)
     assert window.completed == 6
     assert steady_window(requests, answers, 5, ORIGIN) is None
 
