@@ -9,6 +9,7 @@ rule judge_kernels:
         manifest=checkpoint_of_variant,
         runs=lambda wildcards: runs_of_variant(wildcards.variant, "load.json"),
         baseline=lambda wildcards: runs_of_variant(STUDY.baseline, "load.json"),
+        code=code("lib/engine/log_*.py", "lib/plan/*.py"),
     output:
         "results/{study}/kernels/{variant}.json",
     log:

@@ -1,4 +1,4 @@
-"""Write the JSON schema of a study file, for editors."""
+"""Write the JSON schema of a study file, for editors, and the configuration reference."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 
 from scripts.lib.base.files import write_text_if_changed
 from scripts.lib.study.json_schema import study_schema
+from scripts.lib.study.reference import reference
 
 SCHEMA = Path("config/schema.json")
+REFERENCE = Path("docs/configuration.md")
 
 
 def main() -> int:
-    """Write config/schema.json."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=SCHEMA)
-    arguments = parser.parse_args()
-    write_text_if_changed(arguments.output, study_schema())
+    """Write both files."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    write_text_if_changed(SCHEMA, study_schema())
+    write_text_if_changed(REFERENCE, reference())
     return 0
 
 

@@ -9,6 +9,7 @@ import yaml
 from scripts.lib.study.json_schema import study_schema
 from scripts.lib.study.load import StudyError, check_study, load_study
 from scripts.lib.study.models import Engine, Study
+from scripts.lib.study.reference import reference
 from scripts.lib.study.specs import write_specs
 
 PROJECT = Path(__file__).parents[2]
@@ -188,6 +189,7 @@ def test_the_default_study_itself_warns_of_its_first_point_only(raw):
 
 def test_the_schema_for_editors_is_current():
     assert (PROJECT / "config/schema.json").read_text() == study_schema(), "run: make schema"
+    assert (PROJECT / "docs/configuration.md").read_text() == reference(), "run: make schema"
 
 
 def test_specs_change_only_with_their_content(raw, tmp_path):

@@ -92,7 +92,7 @@ class Workspace:
         self.config.write_text(yaml.safe_dump(study, sort_keys=False))
 
     def command(self, *arguments: str) -> list[str]:
-        return [str(SNAKEMAKE), "--cores", "1", "--configfile", "config/study.yaml", *arguments]
+        return [str(SNAKEMAKE), "--configfile", "config/study.yaml", "--cores", "1", *arguments]
 
     def snakemake(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

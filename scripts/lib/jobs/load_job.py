@@ -10,7 +10,14 @@ from scripts.lib.base.console import Console
 from scripts.lib.base.files import write_json
 from scripts.lib.engine.startup import Failure, Startup
 from scripts.lib.jobs.progress import JobProgress
-from scripts.lib.jobs.serving import ServedVariant, Serving, StartFailed, death_of, serve
+from scripts.lib.jobs.serving import (
+    ServedVariant,
+    Serving,
+    StartFailed,
+    death_of,
+    model_name,
+    serve,
+)
 from scripts.lib.load.results import LoadResult
 from scripts.lib.load.session import LoadSession
 from scripts.lib.study.specs import WorkloadSpec
@@ -39,7 +46,7 @@ def measure_load(
     origin_unix_s = time.time()
     loading = LoadSession(
         spec.workload,
-        model=served.engine.served_model_name or served.name,
+        model=model_name(served),
         tokenizer=served.model_folder,
         project=served.project,
         output=served.folder,

@@ -208,7 +208,7 @@ def _wait(
         ready=ready_s is not None,
         exit_code=server.exit_code,
         gpus=gpus,
-        facts=facts,
+        facts=_without_root(facts, served.project),
         failure=failure,
     )
     write_json(served.folder / "startup.json", startup)
@@ -234,9 +234,17 @@ def _killed_sentence() -> str:
     )
 
 
-def _attach(served: ServedVariant) -> Serving:
-    """Use a server that already runs; nothing is started or stopped."""
-    address = str(served.engine.address).rstrip("/")
+def model_name(served: ServedVariant) -> str:
+    """Return the name under which the server knows the model.
+
+    A server that we start gets the variant's name; one at an address is asked.
+
+    Raises:
+        JobError: the server at the address does not answer, or serves another model.
+    """
+    if not served.engine.address:
+        return served.name
+    address = served.engine.address.rstrip("/")
     try:
         answer = httpx.get(f"{address}/v1/models", timeout=10, trust_env=False)
         answer.raise_for_status()
@@ -248,6 +256,12 @@ def _attach(served: ServedVariant) -> Serving:
     wanted = served.engine.served_model_name or (names[0] if names else served.name)
     if wanted not in names:
         raise JobError(f'{address} serves {", ".join(names)}, not "{wanted}"')
+    return wanted
+
+
+def _attach(served: ServedVariant) -> Serving:
+    """Use a server that already runs; nothing is started or stopped."""
+    name = model_name(served)
     log = served.project / served.engine.log if served.engine.log else None
     served.folder.mkdir(parents=True, exist_ok=True)
     (served.folder / "server.log").write_bytes(log.read_bytes() if log else b"")
@@ -261,7 +275,7 @@ def _attach(served: ServedVariant) -> Serving:
         facts=_facts(log) if log else LogFacts(ready=True),
     )
     write_json(served.folder / "startup.json", startup)
-    return Serving(address, wanted, startup, [])
+    return Serving(str(served.engine.address).rstrip("/"), name, startup, [])
 
 
 def _facts(log: Path) -> LogFacts:
@@ -276,6 +290,11 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _without_root(facts: LogFacts, project: Path) -> LogFacts:
+    """Leave the project's own place out of the quoted lines: it says nothing elsewhere."""
+    return LogFacts.model_validate_json(facts.model_dump_json().replace(f"{project}/", ""))
 
 
 def _relative(command: list[str], project: Path) -> list[str]:

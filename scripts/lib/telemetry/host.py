@@ -24,9 +24,7 @@ class Cpu(Strict):
     model: str
     physical_cores: int | None
     logical_cores: int | None = Field(description="None: not recorded (an imported study).")
-    usable_cores: int | None = Field(
-        description="Cores this process may use (affinity, cgroup)."
-    )
+    usable_cores: int | None = Field(description="Cores this process may use (affinity, cgroup).")
     flags: list[str] = Field(default=[], description="The instruction sets that matter.")
 
 

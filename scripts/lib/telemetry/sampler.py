@@ -114,8 +114,8 @@ class Sampler:
                 scrape.prefix_cache_hits,
                 queue.sum_s if queue else None,
                 queue.count if queue else None,
-                scrape.spec_decode_accepted,
-                scrape.spec_decode_draft,
+                scrape.spec_decode_accepted_tokens,
+                scrape.spec_decode_draft_tokens,
             )
         ]
 

@@ -1,0 +1,111 @@
+"""Make a study of logs and result files made by hand (``docs/import.md`` has the file's keys)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+
+from scripts.lib.analysis.alerts import alerts_text
+from scripts.lib.analysis.analyse import analyse_study
+from scripts.lib.analysis.assemble import assemble
+from scripts.lib.analysis.import_points import ImportProblem
+from scripts.lib.analysis.importer import import_study
+from scripts.lib.analysis.records import RecordError
+from scripts.lib.analysis.study_folder import StudyFolder
+from scripts.lib.analysis.tables import TableError, write_tables
+from scripts.lib.base.files import write_json, write_text
+from scripts.lib.checkpoints.manifest import Manifest
+from scripts.lib.engine.startup import Startup
+from scripts.lib.plan.judge_study import judge_variant
+from scripts.lib.plan.tables import PlanError
+from scripts.lib.report.render import write_report
+from scripts.lib.study.models import Study
+from scripts.lib.telemetry.host import Host
+
+Report = dict[str, object]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Import each file, print what was made as JSON; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", type=Path, nargs="+", metavar="STUDY.yaml", help="import files")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="(results)")
+    parser.add_argument(
+        "--report", action="store_true", help="also judge, tabulate, summarise and render"
+    )
+    options = parser.parse_args(arguments)
+    reports = []
+    try:
+        for path in options.files:
+            study, folder = import_study(path, options.results)
+            made = _finish(study, folder) if options.report else {"next": _commands(study, folder)}
+            reports.append({"study": study.study, "folder": str(folder), **made})
+    except (ImportProblem, RecordError, TableError, PlanError, OSError, ValueError) as error:
+        print(f"import_results: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(reports[0] if len(reports) == 1 else reports, indent=1, ensure_ascii=False))
+    return 0
+
+
+def _finish(study: Study, folder: Path) -> Report:
+    """Go all the way to the report, as the workflow's rules do."""
+    for variant in study.variants:
+        write_json(folder / "kernels" / f"{variant}.json", _verdict(study, folder, variant))
+    write_tables(folder / "tables", analyse_study(study, folder))
+    summary = assemble(study, folder, Path.cwd())
+    write_json(folder / "summary.json", summary)
+    write_text(folder / "alerts.yaml", alerts_text(study.study, summary.decision))
+    files = write_report(summary, folder / "report")
+    return {
+        "decision": summary.decision.headline,
+        "not_measured": summary.not_measured,
+        "report": [str(path) for path in files],
+    }
+
+
+def _verdict(study: Study, folder: Path, variant: str) -> object:
+    files = StudyFolder(folder)
+    checkpoint = study.variants[variant].checkpoint
+    return judge_variant(
+        study,
+        variant,
+        files.read("host.json", Host),
+        files.read(f"checkpoints/{checkpoint}.json", Manifest),
+        list(files.read_all(f"runs/{variant}/*/session*/startup.json", Startup).values()),
+        list(files.read_all(f"runs/{study.baseline}/*/session*/startup.json", Startup).values()),
+    )
+
+
+def _commands(study: Study, folder: Path) -> list[str]:
+    """Return the commands that make the report of an imported study."""
+    tell = ["--study", f"{folder}/study.json"]
+    results = ["--results", str(folder)]
+    summary = f"{folder}/summary.json"
+    commands = [_judge_command(study, folder, variant) for variant in study.variants]
+    commands += [
+        ["build_tables", *tell, *results],
+        ["summarise_study", *tell, *results, "--output", summary]
+        + ["--alerts", f"{folder}/alerts.yaml"],
+        ["render_report", "--summary", summary, "--output", f"{folder}/report"],
+    ]
+    return [shlex.join(["python", "-m", f"scripts.{c[0]}", *c[1:]]) for c in commands]
+
+
+def _judge_command(study: Study, folder: Path, variant: str) -> list[str]:
+    def starts(name: str) -> list[str]:
+        return [str(path) for path in sorted(folder.glob(f"runs/{name}/*/session*/startup.json"))]
+
+    words = ["judge_kernels", "--study", f"{folder}/study.json", "--variant", variant]
+    host, manifest = folder / "host.json", folder / "checkpoints" / f"{variant}.json"
+    for flag, path in (("--host", host), ("--manifest", manifest)):
+        if path.is_file():
+            words += [flag, str(path)]
+    words += ["--startup", *starts(variant), "--baseline-startup", *starts(study.baseline)]
+    return [*words, "--output", f"{folder}/kernels/{variant}.json"]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
