@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import get_args
+from typing import Annotated, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -68,15 +68,14 @@ def _type(annotation: object) -> str:
         return {"str": "text", "int": "integer", "float": "number", "bool": "true/false"}.get(
             annotation.__name__, annotation.__name__
         )
-    parts = get_args(annotation)
-    words = str(annotation)
-    if words.startswith("typing.Literal"):
+    parts, origin = get_args(annotation), get_origin(annotation)
+    if origin is Literal:
         return ", ".join(f"`{part}`" for part in parts)
-    if words.startswith("typing.Annotated"):
+    if origin is Annotated:
         return _type(parts[0])
-    if words.startswith("dict"):
-        return f"mapping of name to {_type(parts[1])}" if len(parts) == 2 else "mapping"
-    if words.startswith("list"):
+    if origin is dict:
+        return f"mapping of name to {_type(parts[1])}"
+    if origin is list:
         return f"list of {_type(parts[0])}"
     kinds = dict.fromkeys(_type(part) for part in parts if part is not type(None))
     return " or ".join(kinds) if kinds else "any"
