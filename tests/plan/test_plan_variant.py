@@ -248,7 +248,7 @@ def test_a_missing_folder_is_named_and_the_rest_is_planned(tmp_path):
 
 
 def test_a_repository_outside_the_table_without_the_hub_says_so(monkeypatch):
-    monkeypatch.setattr("scripts.lib.plan.facts._hub_config", lambda _: None)
+    monkeypatch.setattr("scripts.lib.plan.facts._hub_config", lambda *_: None)
     study = qwen_study(
         checkpoints={"c": {"hub": {"repo": "someone/else", "revision": "0" * 40}}},
         variants={"bf16": {"checkpoint": "c"}},
@@ -260,7 +260,7 @@ def test_a_repository_outside_the_table_without_the_hub_says_so(monkeypatch):
 
 
 def test_another_commit_of_a_known_repository_is_not_taken_for_the_known_one(monkeypatch):
-    monkeypatch.setattr("scripts.lib.plan.facts._hub_config", lambda _: None)
+    monkeypatch.setattr("scripts.lib.plan.facts._hub_config", lambda *_: None)
     repo = QWEN["gptq-int4"][0]
     study = qwen_study(
         checkpoints={"c": {"hub": {"repo": repo, "revision": "f" * 40}}},
@@ -387,3 +387,73 @@ def test_command_line(tmp_path):
     assert wrong.returncode == 2
     assert 'no variant "nope"' in wrong.stderr
     assert len(wrong.stderr.splitlines()) == 1
+
+
+def test_flags_that_set_the_cache_directly_are_kept():
+    blocks = {"bf16": {"checkpoint": "bf16", "engine_args": {"num-gpu-blocks-override": 5000}}}
+    plan = plan_variant(qwen_study(variants=blocks), "bf16", L40S)
+    assert plan.kv_cache_tokens.value == 5000 * 16
+    size = {"bf16": {"checkpoint": "bf16", "engine_args": {"kv-cache-memory-bytes": "2G"}}}
+    plan = plan_variant(qwen_study(variants=size), "bf16", L40S)
+    assert plan.kv_cache_tokens.value == 2 * 2**30 // (57344 * 16) * 16
+
+
+def test_a_baseline_that_holds_every_tested_load_is_not_called_starved():
+    variants = {
+        "bf16": {"checkpoint": "bf16"},
+        "kv8": {"checkpoint": "gptq-int4", "kv_cache_dtype": "fp8"},
+    }
+    plan = plan_variant(qwen_study(variants=variants), "bf16", L40S)
+    assert not any("Starved" in warning for warning in plan.warnings)
+
+
+def test_speculative_decoding_and_experts_are_said_to_be_beyond_the_estimate(tmp_path):
+    folder = _folder(tmp_path, model_type="qwen3_moe", num_experts=8, num_experts_per_tok=2)
+    study = qwen_study(
+        checkpoints={"c": {"path": str(folder)}},
+        variants={"bf16": {"checkpoint": "c", "speculative_config": {"method": "ngram"}}},
+    )
+    plan = plan_variant(study, "bf16", L40S)
+    assert any("Speculative decoding" in warning for warning in plan.warnings)
+    assert any("mixture of experts" in warning for warning in plan.warnings)
+    assert plan.weights_gib is None
+
+
+def test_the_hub_is_asked_once_and_for_the_configuration_only(monkeypatch):
+    import httpx
+
+    from scripts.lib.plan import facts
+
+    asked = []
+
+    def get(url, **options):
+        asked.append(url)
+        assert options["timeout"] == 5
+        config = {"model_type": "llama", "torch_dtype": "bfloat16", "hidden_size": 64}
+        return httpx.Response(200, json=config, request=httpx.Request("GET", url))
+
+    monkeypatch.setattr(httpx, "get", get)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    facts._hub_config.cache_clear()
+    source = {"hub": {"repo": "someone/listed-nowhere", "revision": "1" * 40}}
+    study = qwen_study(checkpoints={"c": source}, variants={"bf16": {"checkpoint": "c"}})
+    plan = plan_variant(study, "bf16", L40S)
+    plan_variant(study, "bf16", L40S)
+    facts._hub_config.cache_clear()
+    assert len(asked) == 1
+    assert asked[0].endswith(f"/someone/listed-nowhere/resolve/{'1' * 40}/config.json")
+    assert (plan.promised_scheme, plan.weights_gib) == ("bf16", None)
+
+
+def test_an_unreachable_hub_is_not_waited_for(monkeypatch):
+    import httpx
+
+    from scripts.lib.plan import facts
+
+    def get(url, **_):
+        raise httpx.ConnectError("no route", request=httpx.Request("GET", url))
+
+    monkeypatch.setattr(httpx, "get", get)
+    facts._hub_config.cache_clear()
+    assert facts._hub_config("someone/else", "2" * 40) is None
+    facts._hub_config.cache_clear()

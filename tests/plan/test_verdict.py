@@ -420,3 +420,24 @@ def test_command_line(tmp_path):
     wrong = run(*base, "--variant", "nope")
     assert wrong.returncode == 2
     assert 'no variant "nope"' in wrong.stderr
+
+
+def test_a_cache_in_another_dtype_than_asked_for_is_not_what_was_promised():
+    line = "... kv_cache_dtype=auto, device_config=cuda ..."
+    read = facts(scheme="bf16", evidence={"kv_cache_dtype": line})
+    study = qwen_study(variants={"bf16": {"checkpoint": "bf16", "kv_cache_dtype": "fp8"}})
+    verdict = judge_variant(study, "bf16", L40S, BF16, [startup(read)], [])
+    assert verdict.verdict == "not what the checkpoint says"
+    assert "KV cache in fp8" in verdict.summary
+    kept = read.model_copy(update={"kv_cache_dtype": "fp8_e4m3"})
+    assert judge_variant(study, "bf16", L40S, BF16, [startup(kept)], []).verdict == "as expected"
+    silent = facts(scheme="bf16")
+    assert judge_variant(study, "bf16", L40S, BF16, [startup(silent)], []).verdict == "as expected"
+
+
+def test_a_start_that_failed_does_not_hide_the_ones_that_ran():
+    failed = facts(ready=False, failure=Failure(kind="oom", line="CUDA out of memory", hint=""))
+    starts = [startup(failed), startup(facts(scheme="bf16"))]
+    assert judge_variant(qwen_study(), "bf16", L40S, BF16, starts, []).verdict == "as expected"
+    only = judge_variant(qwen_study(), "bf16", L40S, BF16, starts[:1], [])
+    assert (only.verdict, "oom" in only.summary) == ("unknown", True)

@@ -60,6 +60,9 @@ class Draft:
             return None
         block = self.settings.whole("block-size")
         block = block or (CPU_BLOCK if self.device.kind == "cpu" else BLOCK)
+        blocks = self.settings.whole("num-gpu-blocks-override")
+        if blocks is not None:
+            return blocks * block
         return kv_tokens(self.room, self.kv.bytes_per_token, block)
 
 
@@ -153,6 +156,9 @@ def _expected(
 def _room(draft: Draft) -> Room | None:
     assert draft.loaded is not None
     shape = draft.facts.shape
+    size = draft.settings.whole("kv-cache-memory-bytes")
+    if size:
+        return Room(size, size, 0, f"--kv-cache-memory-bytes {size}")
     if draft.device.kind == "cpu":
         return cpu_room(draft.device, draft.loaded, draft.settings, draft.version)
     if shape is None:

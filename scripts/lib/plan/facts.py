@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def _hub(source: HubSource) -> Facts:
     exact = [row for row in rows if row.get("revision") in (None, source.revision)]
     if exact:
         return _from_row(exact[0])
-    config = _hub_config(source)
+    config = _hub_config(source.repo, source.revision)
     if config is not None:
         return Facts(
             shape=shape_from_config(config),
@@ -123,14 +124,33 @@ def _hub(source: HubSource) -> Facts:
     )
 
 
-def _hub_config(source: HubSource) -> dict[str, Any] | None:
-    """Fetch ``config.json``, a few kilobytes, once and with a short time limit."""
-    from huggingface_hub import hf_hub_download
+@cache
+def _hub_config(repo: str, revision: str) -> dict[str, Any] | None:
+    """Read ``config.json`` from the local cache, or fetch these few kilobytes once.
 
+    Any failure means that it is not known yet, and that the rest is planned: no retries.
+    """
+    import httpx
+    from huggingface_hub import constants, get_token, hf_hub_url, try_to_load_from_cache
+
+    name = "config.json"
+    cached = try_to_load_from_cache(repo, name, revision=revision)
     try:
-        path = hf_hub_download(source.repo, "config.json", revision=source.revision, etag_timeout=5)
-        config = json.loads(Path(path).read_text(encoding="utf-8"))
-    except Exception:  # noqa: BLE001 - any failure means: not known yet, and the rest is planned
+        if isinstance(cached, str):
+            config = json.loads(Path(cached).read_text(encoding="utf-8"))
+        elif constants.HF_HUB_OFFLINE:
+            return None
+        else:
+            token = get_token()
+            reply = httpx.get(
+                hf_hub_url(repo, name, revision=revision),
+                headers={"Authorization": f"Bearer {token}"} if token else {},
+                follow_redirects=True,
+                timeout=5,
+            )
+            reply.raise_for_status()
+            config = reply.json()
+    except (httpx.HTTPError, OSError, ValueError):
         return None
     return config if isinstance(config, dict) else None
 

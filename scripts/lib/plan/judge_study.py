@@ -27,7 +27,8 @@ def judge_variant(
     """Judge a variant over all its starts; the worst one counts.
 
     The rules are asked with the manifest's facts and the version that the log prints, which are
-    what really ran. A server without any readable log is ``unknown``.
+    what really ran. A start that never became ready counts only where none did. A server without
+    any readable log is ``unknown``.
 
     Raises:
         PlanError: The study has no such variant, or names an unknown GPU.
@@ -38,7 +39,8 @@ def judge_variant(
     if host and (host.gpus or is_cpu_engine(study.engine_of(variant))):
         study = study.model_copy(update={"host": None})  # judged is what ran, not what was planned
     baseline = _baseline_facts(study, variant, baseline_startups)
-    started: list[LogFacts | None] = [startup.facts for startup in startups]
+    ready = [startup for startup in startups if startup.ready or startup.facts.ready]
+    started: list[LogFacts | None] = [startup.facts for startup in ready or startups]
     verdicts = [
         _judge_start(study, variant, host, manifest, facts, baseline, speed_ratio)
         for facts in started or [None]
@@ -72,6 +74,7 @@ def _judge_start(
         sizes=(None if online else sizes_of(manifest, gpus)) or _counted(draft, gpus),
         baseline=baseline,
         speed_ratio=speed_ratio,
+        kv_cache_dtype=settings.kv_cache_dtype,
     )
 
 

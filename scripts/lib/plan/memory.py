@@ -23,7 +23,7 @@ HYBRIDS = ("mamba", "jamba", "bamba", "qwen3_next", "falcon_h1", "granitemoehybr
 class Weights:
     """Bytes of a checkpoint's weights."""
 
-    ideal: int
+    ideal: int | None
     """Each layer's parameters x bits / 8, without scales."""
     real: int
     embedding: int

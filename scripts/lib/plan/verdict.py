@@ -70,6 +70,7 @@ def judge(
     sizes: Sizes | None = None,
     baseline: LogFacts | None = None,
     speed_ratio: float | None = None,
+    kv_cache_dtype: str | None = None,
 ) -> Verdict:
     """Judge one start of one variant.
 
@@ -83,6 +84,7 @@ def judge(
         sizes: Sizes of the weights; taken from the manifest's tensors if not given.
         baseline: What the baseline's log says.
         speed_ratio: Time per output token over the baseline's, at the lowest load.
+        kv_cache_dtype: The KV cache that the variant asks for; None: as the engine likes.
     """
     claim = promised or (manifest.scheme.scheme if manifest else "unknown")
     evidence = [Evidence(level="table", says=expected.why, supports=None)]
@@ -96,7 +98,11 @@ def judge(
     loaded = weights_evidence(facts, sizes or sizes_of(manifest, gpus), claim, baseline)
     speed = speed_evidence(speed_ratio, claim)
     evidence += [found for found in (loaded, speed) if found]
+    cache = _cache_evidence(facts, kv_cache_dtype)
     outcome = _decide(claim, expected, facts, loaded)
+    if cache:
+        evidence.append(cache)
+        outcome = _with_cache(outcome, cache)
     evidence[0] = evidence[0].model_copy(
         update={"supports": _table_agrees(expected, facts, outcome)}
     )
@@ -254,6 +260,23 @@ def _log_evidence(facts: LogFacts, claim: str) -> list[Evidence]:
         counts = sign.kind in SLOW_PATHS or sign.kind == "not-quantized"
         found.append(_line_evidence(f"Sign of {sign.kind}.", False if counts else None, sign.line))
     return found
+
+
+def _cache_evidence(facts: LogFacts, wanted: str | None) -> Evidence | None:
+    """Compare the KV cache of the engine's configuration line with the one that was asked for."""
+    line = facts.evidence.get("kv_cache_dtype")
+    real = facts.kv_cache_dtype or ("auto" if line else None)
+    if wanted is None or real is None:
+        return None
+    same = real == wanted or (real.startswith("fp8") and wanted in ("fp8", "fp8_e4m3"))
+    says = f"The variant asks for a KV cache in {wanted}, and the engine kept it in {real}."
+    return _line_evidence(says, same, line)
+
+
+def _with_cache(outcome: Outcome, cache: Evidence) -> Outcome:
+    if cache.supports or outcome.verdict == "not what the checkpoint says":
+        return outcome
+    return Outcome("not what the checkpoint says", outcome.real, cache.says)
 
 
 def _line_evidence(says: str, supports: bool | None, line: str | None) -> Evidence:

@@ -32,6 +32,16 @@ def warnings_of(
         found.append(f"The engine is a CPU build: it would not use the {draft.device.name}.")
     if draft.device.kind == "cpu" and study.host is None and host and host.gpus:
         found.append("The engine is a CPU build: the machine's GPUs are not used.")
+    if draft.settings.text("speculative-config"):
+        found.append(
+            "Speculative decoding: the draft model's weights and cache are not in the estimates, "
+            "and the floor of TPOT is that of one token a step."
+        )
+    if draft.facts.shape and draft.facts.shape.experts:
+        found.append(
+            "A mixture of experts: the expected path is that of the dense layers; the experts' "
+            "kernels follow rules of their own."
+        )
     starved = _starved(study, variant, draft, host, version)
     return found + ([starved] if starved else []) + [f"Not counted: {u}." for u in work.unknown]
 
@@ -54,13 +64,13 @@ def _starved(
     if best is None:
         return None
     level, need = _largest_load(study)
-    if need and own < need <= most:
+    if own < need:
         return (
             f"Starved baseline: its KV cache would hold {own:,} tokens, {best}'s {most:,}, and "
             f"concurrency {level} needs about {need:,.0f}; from there on the comparison also "
             "shows the smaller cache, not the speed of the numbers alone."
         )
-    if most >= TIGHT_KV * own:
+    if not need and most >= TIGHT_KV * own:
         return (
             f"Starved baseline: its KV cache would hold {own:,} tokens and {best}'s {most:,}, "
             f"{most / own:.1f} times as many; at high load the comparison also shows that."

@@ -44,6 +44,8 @@ def sizes_of(manifest: Manifest | None, gpus: int) -> Sizes | None:
     tensors = manifest.tensors
     broken = manifest.scheme.method is not None and not tensors.quantized_parameters
     promised = tensors.ideal_bytes if broken else tensors.total_bytes
+    if promised is None:
+        return None
     return Sizes(promised / gpus / GIB, tensors.parameters * 2 / gpus / GIB)
 
 
