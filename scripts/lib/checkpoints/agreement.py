@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sized
 
 from scripts.lib.checkpoints.layers import Layer, group_of, matches
 from scripts.lib.checkpoints.manifest import Scheme, Shape
@@ -63,7 +64,7 @@ def _nothing_quantized(scheme: Scheme, layers: list[Layer]) -> str:
 def _no_configuration(quantized: list[Layer]) -> str:
     kinds = ", ".join(sorted({KIND_WORDS[layer.kind] for layer in quantized}))
     return (
-        f"{len(quantized)} layers are stored as {kinds} ({quantized[0].name} first), but "
+        f"{_layers_are(quantized)} stored as {kinds} ({quantized[0].name} first), but "
         "config.json has no quantization_config: an engine would read them as plain weights. "
         "Add the configuration that belongs to these weights"
     )
@@ -99,7 +100,7 @@ def _storage_differs(scheme: Scheme, quantized: list[Layer]) -> list[str]:
             said, real = f"groups of {own.group_size}", f"groups of {layer.group_size}"
             wrong.setdefault(f"{said}|{real}", []).append(layer.name)
     return [
-        f"config.json says {said.split('|')[0]}, but {len(names)} layers are stored with "
+        f"config.json says {said.split('|')[0]}, but {_layers_are(names)} stored with "
         f"{said.split('|')[1]} ({names[0]} first): the configuration belongs to other weights"
         for said, names in wrong.items()
     ]
@@ -114,7 +115,7 @@ def _ignored_yet_quantized(scheme: Scheme, quantized: list[Layer]) -> list[str]:
     if not names:
         return []
     return [
-        f"config.json leaves {len(names)} layers unquantized that are stored quantized "
+        f"{_layers_are(names)} stored quantized although config.json leaves them out "
         f"({names[0]} first): an engine will fail to load them or read them wrongly"
     ]
 
@@ -132,13 +133,16 @@ def _left_out(scheme: Scheme, layers: list[Layer]) -> list[str]:
     if not names:
         return []
     return [
-        f"{len(names)} layers are not quantized although config.json does not leave them out "
-        f"({names[0]} first, {layers_dtype(layers, names[0])}): an engine expects them quantized"
+        f"{_layers_are(names)} not quantized although config.json does not leave them out "
+        f"({names[0]} first, {_dtype_of(layers, names[0])}): an engine expects them quantized"
     ]
 
 
-def layers_dtype(layers: list[Layer], name: str) -> str:
-    """Return the dtype of the layer called ``name``."""
+def _layers_are(found: Sized) -> str:
+    return "1 layer is" if len(found) == 1 else f"{len(found)} layers are"
+
+
+def _dtype_of(layers: list[Layer], name: str) -> str:
     return next(layer.dtype for layer in layers if layer.name == name)
 
 

@@ -17,15 +17,16 @@ from scripts.lib.checkpoints.tensors import DTYPE_BITS, Tensor
 BNB_STATE = ("absmax", "quant_map", "nested_absmax", "nested_quant_map", "quant_state")
 """The suffixes that bitsandbytes adds behind ``.weight``."""
 
-HELPERS = {
-    *("qzeros", "scales", "g_idx", "codebooks", "bias_scale"),
-    *("weight_scale", "weight_scale_inv", "weight_scale_2", "weight_global_scale"),
-    *("weight_zero_point", "weight_shape", "weight_g_idx", "SCB", "weight_format"),
-    *("input_scale", "input_scale_inv", "input_global_scale", "input_zero_point"),
-    *("activation_scale", "k_scale", "v_scale", "q_scale", "prob_scale", "kv_scale"),
-    *("output_scale", "pre_quant_scale", "inv_freq"),
-}
+MAIN_SUFFIXES = {"weight", "qweight", "weight_packed", "_blocks", "_scales", "codes"}
+
+HELPER = re.compile(
+    r"(^|_)(q?scales?(_inv|_2)?|q?zeros|zero_point|g_idx|weight_shape|codebooks|SCB|"
+    r"weight_format|inv_freq)$"
+)
 """Tensors that belong to a weight's storage or to the run: no parameters of the model."""
+
+NO_PARAMETERS = {"I64", "U64", "BOOL"}
+"""Dtypes of positions, shapes and masks."""
 
 LINEAR = re.compile(
     r"(^|\.)(\w*_proj|c_attn|c_fc|fc\d?|fc_in|fc_out|w[123]|wq|wk|wv|wo|dense\w*|"
@@ -100,14 +101,12 @@ def _layers_of_module(module: str, parts: dict[str, Tensor], scheme: Scheme) -> 
     if main:
         found.append(main)
     for suffix, tensor in sorted(parts.items()):
-        if suffix in HELPERS or suffix in BNB_STATE or suffix in MAIN_SUFFIXES:
+        if suffix in MAIN_SUFFIXES or suffix in BNB_STATE or HELPER.search(suffix):
             continue
-        name = f"{module}.{suffix}" if module else suffix
-        found.append(_plain(name, tensor))
+        if tensor.dtype not in NO_PARAMETERS:
+            name = f"{module}.{suffix}" if module else suffix
+            found.append(_by_dtype(name, tensor, parts.get(f"{suffix}_scale")))
     return found
-
-
-MAIN_SUFFIXES = {"weight", "qweight", "weight_packed", "_blocks", "_scales", "codes"}
 
 
 def _main_weight(module: str, parts: dict[str, Tensor], scheme: Scheme) -> Layer | None:
@@ -122,7 +121,10 @@ def _main_weight(module: str, parts: dict[str, Tensor], scheme: Scheme) -> Layer
     if "codes" in parts:
         return _codes(module, parts["codes"], scheme)
     if "weight" in parts:
-        return _weight(module, parts)
+        if "absmax" in parts:
+            tensor = parts["weight"]
+            return Layer(module, tensor.elements * 2, tensor.dtype, tensor.shape, "nf4", 4)
+        return _by_dtype(module, parts["weight"], parts.get("weight_scale"))
     return None
 
 
@@ -167,25 +169,24 @@ def _codes(module: str, tensor: Tensor, scheme: Scheme) -> Layer:
     return Layer(module, size, tensor.dtype, tensor.shape, "codebook", scheme.weight_bits)
 
 
-def _weight(module: str, parts: dict[str, Tensor]) -> Layer:
-    tensor = parts["weight"]
-    name, shape = module, tensor.shape
+def _by_dtype(name: str, tensor: Tensor, scale: Tensor | None) -> Layer:
+    """Read a weight that keeps its usual name: its dtype says how it is stored.
+
+    Bytes hold two 4-bit floats (ModelOpt's NVFP4), 32-bit words packed integers (MLX).
+    """
+    shape, size = tensor.shape, tensor.elements
     if tensor.dtype == "I8":
-        return Layer(name, tensor.elements, tensor.dtype, shape, "int8", 8)
+        return Layer(name, size, tensor.dtype, shape, "int8", 8)
     if tensor.dtype in ("F8_E4M3", "F8_E5M2"):
-        return Layer(name, tensor.elements, tensor.dtype, shape, "fp8", 8)
-    if tensor.dtype == "U8" and "absmax" in parts:
-        return Layer(name, tensor.elements * 2, tensor.dtype, shape, "nf4", 4)
-    if tensor.dtype == "U8":
-        scale = parts.get("weight_scale")
-        group = round(shape[-1] * 2 / scale.shape[-1]) if scale and scale.shape else None
-        return Layer(name, tensor.elements * 2, tensor.dtype, shape, "fp4", 4, group)
-    return _plain(name, tensor)
-
-
-def _plain(name: str, tensor: Tensor) -> Layer:
-    bits = DTYPE_BITS.get(tensor.dtype)
-    return Layer(name, tensor.elements, tensor.dtype, tensor.shape, "plain", bits)
+        return Layer(name, size, tensor.dtype, shape, "fp8", 8)
+    if tensor.dtype in ("U8", "F4"):
+        packed = 2 if tensor.dtype == "U8" else 1
+        columns = scale.shape[-1] if scale and scale.shape else None
+        group = round(shape[-1] * packed / columns) if columns else None
+        return Layer(name, size * packed, tensor.dtype, shape, "fp4", 4, group)
+    if tensor.dtype in ("I32", "U32"):
+        return Layer(name, size, tensor.dtype, shape, "packed-int")
+    return Layer(name, size, tensor.dtype, shape, "plain", DTYPE_BITS.get(tensor.dtype))
 
 
 def group_of(module: str, scheme: Scheme) -> Scheme:
@@ -213,5 +214,6 @@ def matches(module: str, pattern: str) -> bool:
     if "*" in pattern:
         expression = re.escape(pattern).replace(r"\*", ".*")
         return re.fullmatch(expression, module) is not None
+    pattern = pattern.removesuffix(".weight")  # AQLM names the tensor
     inside = module == pattern or module.startswith(pattern + ".")
     return inside or module.endswith("." + pattern) or f".{pattern}." in module

@@ -7,10 +7,11 @@ AQLM, ModelOpt and vLLM's own fp8 and mxfp4. compressed-tensors has a module of 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from scripts.lib.checkpoints import words
-from scripts.lib.checkpoints.compressed import read_compressed_tensors
+from scripts.lib.checkpoints.compressed import kv_cache_words, read_compressed_tensors
 from scripts.lib.checkpoints.manifest import Scheme
 from scripts.lib.checkpoints.words import Layers, Numbers
 
@@ -201,54 +202,55 @@ MODELOPT_LAYERS["NVFP4_AWQ"] = MODELOPT_LAYERS["NVFP4"]
 
 
 def _read_modelopt(settings: Settings) -> Scheme:
-    """ModelOpt: ``hf_quant_config.json`` nests what ``config.json`` holds flat."""
+    """ModelOpt: ``hf_quant_config.json`` nests what ``config.json`` holds flat.
+
+    A mixed checkpoint lists its layers with their algorithms, or groups of them as
+    compressed-tensors does.
+    """
     inner = settings.get("quantization", settings)
     algorithm = str(inner.get("quant_algo") or "").upper()
-    ignored = inner.get("exclude_modules") or inner.get("ignore") or []
-    kv = inner.get("kv_cache_quant_algo") or _kv_words(inner.get("kv_cache_scheme"))
-    by_layer = inner.get("quantized_layers")
-    if algorithm == "MIXED_PRECISION" and isinstance(by_layer, dict):
-        return _modelopt_mixed(by_layer, ignored, kv)
+    ignored = list(inner.get("exclude_modules") or inner.get("ignore") or [])
+    kv = inner.get("kv_cache_quant_algo")
+    kv = str(kv).lower() if kv else kv_cache_words(inner.get("kv_cache_scheme"))
+    if algorithm == "MIXED_PRECISION" and inner.get("quantized_layers"):
+        return _modelopt_mixed(inner["quantized_layers"], ignored, kv)
+    if algorithm not in MODELOPT_LAYERS and inner.get("config_groups"):
+        return read_compressed_tensors(inner).model_copy(
+            update={"method": "modelopt", "kv_cache_scheme": kv}
+        )
     layers = MODELOPT_LAYERS.get(algorithm)
     if layers is None:
         said = algorithm or "no quant_algo"
-        return words.unknown("modelopt", f"ModelOpt with {said}: no rule here")
+        return words.unknown("modelopt", f"ModelOpt with {said}, for which there is no rule here")
     return words.scheme_of(
         _regrouped(layers, inner.get("group_size")),
         method="modelopt",
-        ignored=list(ignored),
-        kv_cache_scheme=kv.lower() if isinstance(kv, str) else None,
+        ignored=ignored,
+        kv_cache_scheme=kv,
+        extra_words=f"; KV cache {kv}" if kv else "",
     )
 
 
 def _regrouped(layers: Layers, group_size: int | None) -> Layers:
     if not group_size or layers.weights.strategy != "group":
         return layers
-    from dataclasses import replace
-
     return replace(layers, weights=replace(layers.weights, group_size=group_size))
 
 
-def _modelopt_mixed(by_layer: dict[str, Any], ignored: list[str], kv: str | None) -> Scheme:
-    names: dict[str, list[str]] = {}
+def _modelopt_mixed(by_layer: Settings, ignored: list[str], kv: str | None) -> Scheme:
+    layers_of: dict[str, list[str]] = {}
     for layer, settings in by_layer.items():
-        names.setdefault(str(settings.get("quant_algo", "")).upper(), []).append(layer)
-    unread = sorted(set(names) - set(MODELOPT_LAYERS))
+        name = str(settings.get("quant_algo") or "UNQUANTIZED").upper()
+        layers_of.setdefault(name, []).append(layer)
+    ignored = ignored + layers_of.pop("UNQUANTIZED", [])
+    unread = sorted(set(layers_of) - set(MODELOPT_LAYERS))
     if unread:
-        return words.unknown("modelopt", f"ModelOpt, mixed with {', '.join(unread)}: no rule here")
+        said = f"ModelOpt, mixed with {', '.join(unread)}, for which there is no rule here"
+        return words.unknown("modelopt", said)
     groups = [
-        Layers(MODELOPT_LAYERS[name].weights, MODELOPT_LAYERS[name].activations, targets=layers)
-        for name, layers in sorted(names.items())
+        replace(MODELOPT_LAYERS[name], targets=names) for name, names in sorted(layers_of.items())
     ]
-    return words.scheme_of_groups(
-        groups, method="modelopt", ignored=list(ignored), kv_cache_scheme=kv
-    )
-
-
-def _kv_words(scheme: Any) -> str | None:  # noqa: ANN401 - JSON as found
-    from scripts.lib.checkpoints.compressed import kv_cache_words
-
-    return kv_cache_words(scheme)
+    return words.scheme_of_groups(groups, method="modelopt", ignored=ignored, kv_cache_scheme=kv)
 
 
 READERS: dict[str, Callable[[Settings], Scheme]] = {

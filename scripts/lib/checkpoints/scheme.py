@@ -7,8 +7,11 @@ from typing import Any
 
 from scripts.lib.base.files import read_json
 from scripts.lib.checkpoints import words
-from scripts.lib.checkpoints.agreement import disagreements, promises_quantization
-from scripts.lib.checkpoints.errors import CheckpointError
+from scripts.lib.checkpoints.agreement import (
+    disagreements,
+    promises_quantization,
+    should_be_quantized,
+)
 from scripts.lib.checkpoints.layers import Layer, group_of, layers_of
 from scripts.lib.checkpoints.manifest import Scheme, TensorSummary
 from scripts.lib.checkpoints.methods import method_of, scheme_of_settings
@@ -26,14 +29,14 @@ def read_scheme(folder: Path) -> Scheme:
     Without any quantization there, the dtype of ``config.json`` counts, or else the tensors'.
 
     Raises:
-        CheckpointError: A file is missing or malformed.
+        CheckpointError: config.json is missing or no JSON.
     """
     config = read_config(folder)
     settings = find_settings(config)
     if settings is None:
         settings = next((s for s in _other_settings(folder) if s), None)
     if settings is not None:
-        return _scheme_of_settings(settings, str(folder))
+        return _scheme_of_settings(settings)
     dtype = shape_from_config(config).dtype or _main_dtype(folder)
     return words.unquantized(dtype)
 
@@ -43,7 +46,7 @@ def scheme_from_config(config: dict[str, Any]) -> Scheme:
     settings = find_settings(config)
     if settings is None:
         return words.unquantized(shape_from_config(config).dtype)
-    return _scheme_of_settings(settings, "config.json")
+    return _scheme_of_settings(settings)
 
 
 def find_settings(config: dict[str, Any]) -> dict[str, Any] | None:
@@ -93,8 +96,6 @@ def _ideal_bytes(layers: list[Layer], scheme: Scheme) -> int:
     Where the configuration promises quantization and no tensor keeps it, the layers that it
     means count at the promised bits: the gap to the real size then shows.
     """
-    from scripts.lib.checkpoints.agreement import should_be_quantized
-
     rest = 32 if scheme.scheme == "fp32" else 16
     broken = promises_quantization(scheme) and not any(layer.quantized for layer in layers)
     bits = 0.0
@@ -106,15 +107,14 @@ def _ideal_bytes(layers: list[Layer], scheme: Scheme) -> int:
     return round(bits / 8)
 
 
-def _scheme_of_settings(settings: dict[str, Any], where: str) -> Scheme:
+def _scheme_of_settings(settings: dict[str, Any]) -> Scheme:
+    """Read settings; those that make no sense are an unknown scheme, whose words say why."""
     try:
         return scheme_of_settings(settings)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         method = method_of(settings)
-        raise CheckpointError(
-            f"{where}: the quantization settings ({method}) cannot be read: {error}; compare them "
-            "with those of another checkpoint of this kind"
-        ) from None
+        said = f"quantized by {method}, with settings that cannot be read ({error})"
+        return words.unknown(method, said)
 
 
 def _other_settings(folder: Path) -> list[dict[str, Any] | None]:
@@ -134,8 +134,8 @@ def _files_disagree(folder: Path) -> list[str]:
     for name, outside in zip(OTHER_FILES, _other_settings(folder), strict=True):
         if inside is None or outside is None:
             continue
-        mine = _scheme_of_settings(inside, "config.json")
-        other = _scheme_of_settings(outside, name)
+        mine = _scheme_of_settings(inside)
+        other = _scheme_of_settings(outside)
         if mine.scheme != other.scheme or (mine.group_size or 0) != (other.group_size or 0):
             found.append(
                 f"config.json says {mine.words}, but {name} says {other.words}: one of them is "

@@ -109,4 +109,5 @@ def _sliding_window(config: dict[str, Any], layers: int | None) -> dict[str, int
         pattern = config.get("sliding_window_pattern")
         every = isinstance(pattern, int) and pattern > 1 and layers is not None
         count = layers - layers // pattern if every and layers and pattern else layers
-    return {"sliding_window": window, "sliding_layers": count}
+    used = window if count != 0 else None
+    return {"sliding_window": used, "sliding_layers": count or None}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +46,7 @@ class Tensor:
     dtype: str
     shape: tuple[int, ...]
     bytes: int
+    end: int = 0  # of its data, counted from the end of the header
 
     @property
     def elements(self) -> int:
@@ -104,15 +104,14 @@ def read_header(file: Path) -> list[Tensor]:
                 f"{file} is not a safetensors file (its header cannot be {length} bytes long "
                 f"in {size}); a file of a few lines may be a Git LFS pointer: fetch the weights"
             )
-        try:
-            header = json.loads(stream.read(length))
-        except ValueError:
-            raise CheckpointError(
-                f"{file} is not a safetensors file (its header is not JSON); download it again"
-            ) from None
-    header.pop("__metadata__", None)
-    tensors = list(_tensors(header))
-    end = 8 + length + max((info["data_offsets"][1] for info in header.values()), default=0)
+        text = stream.read(length)
+    try:
+        tensors = _tensors(json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise CheckpointError(
+            f"{file} is not a safetensors file (its header makes no sense); fetch it again"
+        ) from None
+    end = 8 + length + max((tensor.end for tensor in tensors), default=0)
     if end > size:
         raise CheckpointError(
             f"{file} ends {end - size} bytes too early: the download or copy is not complete; "
@@ -121,7 +120,14 @@ def read_header(file: Path) -> list[Tensor]:
     return tensors
 
 
-def _tensors(header: dict[str, Any]) -> Iterable[Tensor]:
+def _tensors(header: dict[str, Any]) -> list[Tensor]:
+    found = []
     for name, info in header.items():
-        begin, end = info["data_offsets"]
-        yield Tensor(name, info["dtype"], tuple(info["shape"]), end - begin)
+        if name == "__metadata__":
+            continue
+        begin, end = map(int, info["data_offsets"])
+        shape = tuple(map(int, info["shape"]))
+        if not 0 <= begin <= end or any(size < 0 for size in shape):
+            raise ValueError(name)
+        found.append(Tensor(name, str(info["dtype"]), shape, end - begin, end))
+    return found

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from scripts.lib.checkpoints.manifest import Scheme
 
-FLOAT_NAMES = {4: "4-bit floating-point", 8: "8-bit floating-point"}
 MIXED_WORDS = 4
 
 
@@ -159,16 +158,30 @@ def scheme_of_groups(
             }
         )
     names = {scheme.scheme for scheme in schemes}
-    sentences = [f"{', '.join(s.targets) or 'other layers'}: {s.words}" for s in schemes]
+    sentences = [f"{_targets(s.targets)}: {s.words}" for s in schemes]
     shown = " | ".join(sentences[:MIXED_WORDS])
     more = f" | and {len(sentences) - MIXED_WORDS} more" if len(sentences) > MIXED_WORDS else ""
+    same = {
+        name: getattr(schemes[0], name)
+        for name in ("weight_bits", "weight_type", "activation_bits", "activation_type")
+        if len({getattr(scheme, name) for scheme in schemes}) == 1
+    }
     return Scheme(
         scheme=names.pop() if len(names) == 1 else "mixed",
         method=method,
         **common,
+        **same,
         groups=schemes,
         words=f"mixed precision: {shown}{more}{extra_words}",
     )
+
+
+def _targets(names: list[str]) -> str:
+    """Name a group's layers: Linear is a class, the others are names or patterns."""
+    if not names or names == ["Linear"]:
+        return "other layers"
+    shown = ", ".join(name.removeprefix("re:") for name in names[:2])
+    return f"{shown} and {len(names) - 2} more" if len(names) > 2 else shown
 
 
 def unquantized(dtype: str | None) -> Scheme:
