@@ -121,6 +121,7 @@ def test_known_checkpoints_name_known_architectures_and_schemes():
         ("gpu_memory_utilization", "0.8.5.post1", 0.9),
         ("gpu_memory_utilization", "0.25.1", 0.92),
         ("gpu_memory_utilization", None, 0.92),
+        ("context_gib", "0.7.3", 0.0),
         ("context_gib", "0.9.0", 0.6),
         ("context_gib", "0.9.1", 0.0),
         ("graphs_counted", "0.20.0", 0),

@@ -457,3 +457,23 @@ def test_an_unreachable_hub_is_not_waited_for(monkeypatch):
     facts._hub_config.cache_clear()
     assert facts._hub_config("someone/else", "2" * 40) is None
     facts._hub_config.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("version", "length", "memory_mib", "share", "weights", "tokens"),
+    [
+        # Llama-3-8B on an RTX 3090: corpus log 001, and vllm-project/vllm#10517 (corpus log 061).
+        ("0.4.1", 8192, 24576, 0.9, 14.9595, 2358 * 16),
+        ("0.6.4", 29000, 24576, 0.9, 14.9888, 1478 * 16),
+    ],
+)
+def test_public_logs_of_a_16_bit_8b_model_on_a_24_gb_card(
+    version, length, memory_mib, share, weights, tokens
+):
+    repo = {"repo": "meta-llama/Llama-3.1-8B-Instruct", "revision": "0" * 40}
+    served = {"checkpoint": "c", "max_model_len": length, "gpu_memory_utilization": share}
+    study = qwen_study(checkpoints={"c": {"hub": repo}}, variants={"bf16": served})
+    host = machine("NVIDIA GeForce RTX 3090", memory_mib, "8.6")
+    plan = plan_variant(study, "bf16", host, version=version)
+    assert plan.weights_gib.value == pytest.approx(weights, rel=0.03)
+    assert plan.kv_cache_tokens.value == pytest.approx(tokens, rel=0.10)
