@@ -115,7 +115,9 @@ def number(value: float, digits: int = 3) -> str:
         return "0"
     if float(value).is_integer() or abs(value) >= 10 ** (digits - 1):
         return f"{value:,.0f}".replace("-", MINUS)
-    decimals = min(digits - 1 - math.floor(math.log10(abs(value))), 6)
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    if decimals > 9:
+        return f"{value:.{digits - 1}e}".replace("-", MINUS)
     return f"{value:,.{decimals}f}".replace("-", MINUS)
 
 

@@ -90,7 +90,7 @@ def decision(summary: Summary, names: Names) -> Section:
         Heading("Rejected"),
         *_rejected(summary, names),
         Heading("Known limitations"),
-        *_sentences(list(made.limitations), "None was noted."),
+        *_sentences(list(made.limitations), "No limitation was noted."),
         Heading("Rollback"),
         *rollback_blocks(summary),
     ]
