@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -50,11 +51,13 @@ def name(path: Path) -> str:
     return path.name.removesuffix(".expect.json")
 
 
+facts_of = cache(read_log)
+
+
 @pytest.fixture(params=CASES, ids=name)
 def case(request):
     expected = json.loads(request.param.read_text())
-    facts = read_log(request.param.with_name(name(request.param) + ".txt"))
-    return expected, facts
+    return expected, facts_of(request.param.with_name(name(request.param) + ".txt"))
 
 
 def test_every_fact_is_found(case):
@@ -76,9 +79,7 @@ def test_scheme_and_family_are_those_proven(case):
     if scheme is None:
         assert (facts.scheme, facts.kernel_family) == ("unknown", [])
         return
-    parts = re.match(
-        r"(bf16|fp16|mixed|w\d+a\d+(?:-(?:fp8|int8|nvfp4|mxfp4))?)(?:-(.*))?$", scheme
-    )
+    parts = re.match(r"(bf16|fp16|mixed|w\d+a\d+(?:-(?:fp8|int8|nvfp4|mxfp4))?)(?:-(.*))?$", scheme)
     assert facts.scheme == parts[1]
     families = set((parts[2] or "").split("-")) & FAMILY_NAMES
     assert families <= set(facts.kernel_family)

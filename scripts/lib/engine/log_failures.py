@@ -103,7 +103,7 @@ SPECIFIC: tuple[FailureRule, ...] = (
         "oom",
         "ut of memory",
         rf"(?:CUDA|HIP|XPU) out of memory(?:\. Tried to allocate (?P<tried>{_N} [KMG]iB)| occurred)"
-        r"|OutOfMemoryError: (?:CUDA|HIP|XPU|Allocation)|(?:CUDA|HIP)(?: driver)? error: out of memory",
+        r"|(?:CUDA|HIP)(?: driver)? error: out of memory",
         hints.out_of_memory,
     ),
     FailureRule(

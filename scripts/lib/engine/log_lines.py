@@ -21,6 +21,12 @@ OPEN_END = "\u2026"
 _ANSI = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\u241b)\[[0-9;?]*[A-Za-z]")
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _SAMPLE = 1 << 16
+_NARROWEST, _WIDEST = 60, 400
+_LARGEST_COPY = 1 << 23
+_BEGINS = re.compile(
+    r"\s*(?:[\w.-]+\s*\|\s*|>\s*)?(?:\(\w+ (?:rank=\d+ )?pid=|(?:INFO|WARNING|ERROR|DEBUG)\b|Traceback )"
+)
+"""The beginning of a line of vLLM's log, behind the prefix of a container or a quotation."""
 _STRANGE_SHARE = 0.05
 
 
@@ -41,10 +47,13 @@ def read_blocks(path: Path) -> Iterator[bytes]:
             text = (first + file.read()).decode(encoding, errors="replace")
             first = text.lstrip("\ufeff").encode()
         refuse_unreadable(first)
+        if width := wrapped_width(first):
+            yield unwrap(first + file.read(_LARGEST_COPY), width)
+            first = file.read(BLOCK)
         rest = b""
         block = first
         while block:
-            data = rest + block.replace(b"\r", b"\n")
+            data = rest + normal_line_ends(block)
             cut = data.rfind(b"\n") + 1
             if cut:
                 yield data[:cut]
@@ -55,6 +64,37 @@ def read_blocks(path: Path) -> Iterator[bytes]:
             block = file.read(BLOCK)
     if rest:
         yield rest
+
+
+def wrapped_width(sample: bytes) -> int | None:
+    """Return the width at which a terminal broke the lines of a text, None when none did.
+
+    Then no line is wider, several are just as wide, and the lines after them have no beginning
+    of their own.
+    """
+    lines = _text(normal_line_ends(sample)).split("\n")
+    width = max(map(len, lines))
+    if not _NARROWEST <= width <= _WIDEST:
+        return None
+    full = [
+        after
+        for line, after in zip(lines, lines[1:], strict=False)
+        if len(line) == width and after and not _BEGINS.match(after)
+    ]
+    return width if len(full) > 1 else None
+
+
+def unwrap(data: bytes, width: int) -> bytes:
+    """Join what a terminal of this width broke; a blank at a line's end may be gone."""
+    joined: list[str] = []
+    full = 0
+    for line in _text(normal_line_ends(data)).split("\n"):
+        if full and line and not _BEGINS.match(line):
+            joined[-1] += ("" if full == width else " ") + line
+        else:
+            joined.append(line)
+        full = len(line) if len(line) >= width - 1 else 0
+    return "\n".join(joined).encode()
 
 
 def refuse_unreadable(sample: bytes) -> None:
@@ -149,3 +189,8 @@ class Edges:
 
 def _text(data: bytes) -> str:
     return _ANSI.sub("", data.decode("utf-8", errors="replace"))
+
+
+def normal_line_ends(data: bytes) -> bytes:
+    """Return the bytes with newlines as the only line ends."""
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")

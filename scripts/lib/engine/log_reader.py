@@ -9,7 +9,15 @@ from pathlib import Path
 from scripts.lib.engine import log_rules as rules
 from scripts.lib.engine.log_facts import facts_of
 from scripts.lib.engine.log_failures import DEATHS, SPECIFIC, WRAPPERS, FailureRule
-from scripts.lib.engine.log_lines import Edges, Search, read_blocks, refuse_unreadable
+from scripts.lib.engine.log_lines import (
+    Edges,
+    Search,
+    normal_line_ends,
+    read_blocks,
+    refuse_unreadable,
+    unwrap,
+    wrapped_width,
+)
 from scripts.lib.engine.log_start import (
     Failed,
     Start,
@@ -79,8 +87,7 @@ class LogReader:
 
     def facts(self) -> LogFacts:
         """Return what was read so far."""
-        if self.start.served_at is None:
-            read_wrapped(self.start, self._edges.head(), self._edges.tail())
+        read_wrapped(self.start, self._edges.head(), self._edges.tail())
         return facts_of(self.start, self._edges.tail(), max(self.starts, 1))
 
     def _feed_phase(self, block: bytes, position: int) -> int:
@@ -227,8 +234,9 @@ def read_log_text(text: str) -> LogFacts:
     Raises:
         ValueError: the text is empty or binary.
     """
-    data = text.encode("utf-8", errors="replace").replace(b"\r", b"\n")
+    data = normal_line_ends(text.encode("utf-8", errors="replace"))
     refuse_unreadable(data)
+    width = wrapped_width(data)
     reader = LogReader()
-    reader.feed(data)
+    reader.feed(unwrap(data, width) if width else data)
     return reader.facts()

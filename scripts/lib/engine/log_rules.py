@@ -203,7 +203,9 @@ ENGINE_SETTINGS: dict[str, Rule] = {
 SPECULATIVE = re.compile(r"(?<!\w)speculative_config=(?!None)(\w+)")
 ARGUMENT_TP = re.compile(r"'?tensor_parallel_size'?[:=]\s*(\d+)(?![\d…])")
 WORLD_OF_ONE = Rule(
-    "world_of_one", "in world size 1 ", r"rank 0 in world size 1 is assigned as .*TP rank 0\b"
+    "world_of_one",
+    "in world size 1 ",
+    r"rank 0 in world size 1 is assigned as .*TP rank 0(?![\d…])",
 )
 
 # Names of attention backends; `Using Marlin backend` is about experts.

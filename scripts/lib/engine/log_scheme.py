@@ -66,6 +66,9 @@ def infer(evidence: Evidence) -> Inference:
         for kernel, method in evidence.kernels
         if (scheme := scheme_of(kernel, method, evidence.model))
     }
+    if any("AllSpark" in kernel for kernel, _ in evidence.kernels):
+        # It takes 8 bits only, so the other weight-only kernels beside it do not run 4.
+        schemes.discard("w4a16")
     unsettled = len(evidence.kernels) > 0 and not schemes
     for backend, weights in evidence.moe:
         if scheme := scheme_of_moe(backend, weights):

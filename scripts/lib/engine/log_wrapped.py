@@ -10,6 +10,7 @@ import re
 
 from scripts.lib.engine import log_rules as rules
 from scripts.lib.engine.log_failures import SPECIFIC
+from scripts.lib.engine.log_lines import quote
 from scripts.lib.engine.log_start import READERS, Failed, Start
 
 _UNFOUND = {
@@ -18,10 +19,14 @@ _UNFOUND = {
     "concurrency": "concurrency",
     "gpu_blocks": "gpu_blocks",
     "kv_gib": "kv_gib",
+    "arguments": "argument_tp",
 }
 _SETTINGS = ("quantization", "dtype", "tensor_parallel_size", "kv_cache_dtype", "device_config")
-_WIDEST_TERMINAL = 400
-_LOG_LINE = re.compile(r"(?:INFO|WARNING|ERROR|DEBUG) \d\d-\d\d|pid=\d+\)|^\s*Traceback|^INFO: ")
+_KERNEL = re.compile(
+    r"(?:Using|Selected)(\w{3,60}?Kernel)for"
+    r"(\w+?Method|CompressedTensors[A-Z0-9a-z]+?)(?=\(|INFO|WARN|$)"
+)
+_ATTENTION = re.compile(r"Using([A-Z0-9_]{3,40})attentionbackendoutofpotential")
 
 
 def read_wrapped(start: Start, head: str, tail: str) -> None:
@@ -32,24 +37,12 @@ def read_wrapped(start: Start, head: str, tail: str) -> None:
         head: the beginning of the start's text.
         tail: its end.
     """
-    if not _looks_wrapped(head):
-        return
     compact = re.sub(r"\s+", "", head)
     _facts(start, compact)
     _settings(start, compact)
-    if not any(not failed.rule.wrapper and not failed.rule.soft for failed in start.failures):
+    named = any(not failed.rule.wrapper and not failed.rule.soft for failed in start.failures)
+    if start.served_at is None and not named:
         _failures(start, re.sub(r"\s+", "", tail))
-
-
-def _looks_wrapped(text: str) -> bool:
-    """Say whether lines go on without a prefix of their own, none wider than a terminal."""
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    if not lines or max(map(len, lines)) > _WIDEST_TERMINAL:
-        return False
-    return any(
-        len(line) > 40 and _LOG_LINE.search(line) and not _LOG_LINE.search(after)  # noqa: PLR2004
-        for line, after in zip(lines, lines[1:], strict=False)
-    )
 
 
 def _facts(start: Start, compact: str) -> None:
@@ -58,12 +51,16 @@ def _facts(start: Start, compact: str) -> None:
         if field and getattr(start, field) is None:
             for match in rule.compact.finditer(compact):
                 READERS[rule.key](start, match, match[0])
-    if not start.kernels:
-        for match in re.finditer(
-            r"(?:Using|Selected)(\w{3,60}?Kernel)for(\w+?Method|CompressedTensors[A-Z0-9a-z]+?)(?=\(|INFO|WARN|$)",
-            compact,
-        ):
+    known = {kernel for kernel, _ in start.kernels}
+    for match in _KERNEL.finditer(compact):
+        if match[1] not in known:
             start.kernels.setdefault((match[1], match[2]), match[0])
+    if start.attention is None and (named := _ATTENTION.search(compact)):
+        start.attention = named[1]
+    start.world_of_one |= bool(rules.WORLD_OF_ONE.compact.search(compact))
+    for rule in rules.DEGRADATIONS:
+        if rule.key not in start.degradations and (found := rule.compact.search(compact)):
+            start.degradations[rule.key] = quote(found[0], 300)
 
 
 def _settings(start: Start, compact: str) -> None:
