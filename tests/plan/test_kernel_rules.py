@@ -153,3 +153,15 @@ def test_tensor_parallel_splits_columns_and_rows_and_repeats_kv_heads():
 def test_an_unknown_architecture_has_no_widths():
     assert linear_layers(Shape(model_type="deepseek_v3", hidden_size=7168)) is None
     assert linear_layers(Shape(model_type="qwen2", hidden_size=3584)) is None
+
+
+def test_a_cpu_with_amx_rounds_activations_unless_told_not_to():
+    layers = linear_layers(SMOL)
+    amx = cpu("amx_tile", "amx_int8", "amx_bf16")
+    path = expected_path(Case(GPTQ_64, amx, "0.32.0", layers, "bf16"))
+    assert (path.kind, path.scheme) == ("degraded", "w4a8-int8")
+    off = {"VLLM_CPU_INT4_W4A8": "0"}
+    kept = expected_path(Case(GPTQ_64, amx, "0.32.0", layers, "bf16", environment=off))
+    assert (kept.kind, kept.scheme) == ("native", "w4a16")
+    half = expected_path(Case(GPTQ_64, amx, "0.32.0", layers, "fp16"))
+    assert half.scheme == "w4a16"

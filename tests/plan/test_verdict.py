@@ -441,3 +441,12 @@ def test_a_start_that_failed_does_not_hide_the_ones_that_ran():
     assert judge_variant(qwen_study(), "bf16", L40S, BF16, starts, []).verdict == "as expected"
     only = judge_variant(qwen_study(), "bf16", L40S, BF16, starts[:1], [])
     assert (only.verdict, "oom" in only.summary) == ("unknown", True)
+
+
+@pytest.mark.skipif(not FIXTURES.is_dir(), reason="no logs of our own servers yet")
+def test_the_same_log_line_on_a_cpu_with_amx_is_judged_by_the_rules():
+    read = read_log(FIXTURES / "cpu_032_int4.log")
+    host = machine()
+    amx = host.model_copy(update={"cpu": host.cpu.model_copy(update={"flags": ["amx_tile"]})})
+    found = judge_variant(smol_study(), "int4-w4a16", amx, None, [startup(read)], [])
+    assert (found.verdict, found.real_scheme) == ("degraded", "w4a8-int8")

@@ -149,6 +149,7 @@ def _expected(
         dtype=DTYPES.get(dtype or ""),
         forced=settings.quantization,
         tensor_parallel=tp,
+        environment=settings.environment,
     )
     return expected_path(case)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
@@ -39,6 +39,7 @@ class When(Strict):
     cpu_flags: list[str] | None = None
     no_cpu_flags: list[str] | None = None
     split: bool | None = None
+    unless_env: dict[str, str] | None = None
 
 
 class Multiples(Strict):
@@ -78,6 +79,7 @@ class Case:
     forced: str | None = None
     """The quantization method that the user named."""
     tensor_parallel: int = 1
+    environment: dict[str, str] = field(default_factory=dict)
 
 
 @cache
@@ -136,6 +138,7 @@ def _holds(rule: Rule, case: Case) -> bool:
         and _device_holds(when, case.device)
         and _among(when.dtype, case.dtype)
         and (when.split is None or when.split == (case.tensor_parallel > 1))
+        and not any(case.environment.get(k) == v for k, v in (when.unless_env or {}).items())
         and _widths_hold(rule, case.layers)
     )
 

@@ -28,6 +28,8 @@ FALLBACKS = {
     "bf16": {"fp16"},
 }
 """Coarser paths that engines take when the device lacks the units for the promised one."""
+SAME_LINE = {"w4a8-int8"}
+"""Coarser paths whose log line is that of the promised one: only the rules can tell."""
 WEIGHT_ONLY_INTEGER = {"w4a16", "w8a16-int8", "w3a16", "w2a16"}
 """Served by the same kernels, whose lines do not print the bits."""
 SLOW_PATHS = {
@@ -173,6 +175,10 @@ def _same_scheme(
         return Outcome("degraded", claim, f"{claim} ran as the checkpoint says, but {how}.")
     if _is_expected_degradation(expected, claim, families):
         return Outcome("degraded", claim, f"{claim} ran, but not natively: {expected.why}")
+    if expected.scheme in SAME_LINE and families & set(expected.kernel_families):
+        summary = f"The checkpoint says {claim}; the log cannot tell, but by the rules it was "
+        summary += f"served as {expected.scheme}. {expected.why}"
+        return Outcome("degraded", expected.scheme, summary)
     if claim in UNQUANTIZED:
         return Outcome("as expected", claim, f"{claim} ran, unquantized, as the checkpoint says.")
     if not facts.kernels and not families:
