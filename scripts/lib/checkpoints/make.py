@@ -12,17 +12,26 @@ from pathlib import Path
 from filelock import FileLock
 
 from scripts.lib.base.files import content_hash, read_json, sha256_of, write_json
-from scripts.lib.checkpoints.build import build_manifest, list_files, shown
+from scripts.lib.checkpoints.build import build_manifest, list_files, shown, weights_of
 from scripts.lib.checkpoints.dummy import make_dummy
 from scripts.lib.checkpoints.errors import CheckpointError
-from scripts.lib.checkpoints.hub import fetch_snapshot, refuse_damaged
 from scripts.lib.checkpoints.maker import Maker, run_tool, tool
 from scripts.lib.checkpoints.manifest import File, Manifest
 from scripts.lib.checkpoints.package import fetch_file
+from scripts.lib.checkpoints.scheme import read_disagreements, read_scheme
 from scripts.lib.checkpoints.sizes import require_space, size_words
 from scripts.lib.study.models import Checkpoint
 
 MARKER = ".complete.json"
+SCHEMES = {
+    "W8A8": "w8a8-int8",
+    "W8A16": "w8a16-int8",
+    "W4A16": "w4a16",
+    "FP8": "w8a8-fp8",
+    "FP8_DYNAMIC": "w8a8-fp8",
+}
+"""What llm-compressor's presets are called here."""
+
 MOVE = "move resources to a larger disk"
 
 Say = Callable[[str], None]
@@ -132,6 +141,7 @@ def _make_whole(job: Job, target: Path) -> list[File]:
         result = work / "checkpoint"
         result.mkdir()
         MAKERS[job.kind](job, result, log)
+        _check_result(job, result, log)
         for path in result.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
         job.say("computing the hashes of its files")
@@ -144,6 +154,18 @@ def _make_whole(job: Job, target: Path) -> list[File]:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return files
+
+
+def _check_result(job: Job, result: Path, log: Path) -> None:
+    """Refuse what is no checkpoint, or not the one that was asked for."""
+    if not (result / "config.json").is_file() or not (job.spec.dummy or weights_of(result)):
+        raise CheckpointError(f"{job.name}: the tool made no whole checkpoint; its log: {log}")
+    asked = SCHEMES[job.spec.quantize.scheme] if job.spec.quantize else None
+    made = read_scheme(result).scheme
+    if asked is not None and made != asked:
+        raise CheckpointError(f"{job.name}: asked for {asked}, the tool made {made}; log: {log}")
+    for sentence in read_disagreements(result):
+        raise CheckpointError(f"{job.name} was made wrongly: {sentence}; log: {log}")
 
 
 def _make_from_package(job: Job, result: Path, log: Path) -> None:
@@ -203,6 +225,8 @@ MAKERS: dict[str, Callable[[Job, Path, Path], None]] = {
 
 def _from_hub(job: Job) -> Manifest:
     """Fetch a repository into the hub's own cache, and name it in ``resources`` by a link."""
+    from scripts.lib.checkpoints.hub import fetch_snapshot, refuse_damaged  # a second to import
+
     assert job.spec.hub is not None
     snapshot = fetch_snapshot(job.spec.hub, job.say)
     link = job.resources / "checkpoints" / f"{job.name}-{content_hash(job.described)}"
