@@ -232,7 +232,7 @@ def test_prometheus_fires_on_bad_series_and_stays_quiet_on_good_ones(tmp_path):
         "kv": "ServingKvCacheNearlyFull",
         "queue": "ServingQueueGrowsBeyondWhatWasMeasured",
         "preempted": "ServingPreemptions",
-        "errors": "ServingAbortedOrFailedRequests",
+        "errors": "ServingRequestsEndInAnError",
         "drift": "ServingTpotDriftsFromWhatWasMeasured",
     }
     rules = {r["alert"]: r for r in yaml.safe_load(path.read_text())["groups"][0]["rules"]}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from scripts.lib.analysis.cost import study_cost_usd
 from scripts.lib.analysis.decision import decide
 from scripts.lib.analysis.diagnosis import diagnose
 from scripts.lib.analysis.formulas import FORMULAS
+from scripts.lib.analysis.import_models import ImportNote
 from scripts.lib.analysis.lengths import realised_lengths
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.not_measured import not_measured
@@ -86,7 +88,34 @@ def assemble(study: Study, results: Path, project: Path) -> Summary:
         formulas=FORMULAS,
         not_measured=not_measured(material, folder),
         files=folder.hashes(),
+        **_use_of_machine(material, folder),
     )
+
+
+def _use_of_machine(material: Material, folder: StudyFolder) -> dict[str, Any]:
+    """Return how long the machine was used, and what that cost, as far as known."""
+    note = folder.read("imported.json", ImportNote)
+    hours = note.hours if note else measured_hours(material)
+    price = price_of(material.study)
+    return {
+        "imported_from": note.source if note else None,
+        "machine_hours": hours,
+        "study_cost_usd": study_cost_usd(price, hours) if price and hours else None,
+    }
+
+
+def measured_hours(material: Material) -> float | None:
+    """Return the time from start to last token, added up over the servers that were loaded.
+
+    Set-up, probes and failed starts are not in it.
+    """
+    seconds = [
+        max(point.end_s for point in load.points)
+        for loads in material.loads.values()
+        for load in loads
+        if load.points and load.url_kind == "started"
+    ]
+    return sum(seconds) / 3600 if seconds else None
 
 
 def baseline_first(study: Study) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from scripts.lib.analysis import gates as gating
 from scripts.lib.analysis.limitations import limitations
 from scripts.lib.analysis.material import Material
+from scripts.lib.analysis.quality_need import more_items
 from scripts.lib.analysis.ranking import (
     LOWER_IS_BETTER,
     Ranking,
@@ -157,9 +158,31 @@ def _headline(
     conditions = _conditions(material, field.gates[chosen])
     if conditions:
         text += f" Provided that {listed(conditions)}."
-    for sentence in better.values():
-        text += f" {sentence}."
+    for variant in better:
+        text += f" {_better_in_short(material, field, ranking, chosen, variant)}"
     return text
+
+
+def _better_in_short(
+    material: Material, field: _Field, ranking: Ranking, chosen: str, variant: str
+) -> str:
+    """Return in one short sentence what an undecided variant would gain and what it lacks."""
+    ratio = ranking.advantage(variant, chosen)
+    assert ratio is not None
+    lacks = listed(
+        [
+            f"its {g.gate} is undecided"
+            for g in field.gates[variant]
+            if g.passed is None and gating.blocks(material, g)
+        ]
+    )
+    gain = _gain_words(ranking, ratio, f"{chosen}'s")
+    view, quality = material.quality_of(variant), material.study.quality
+    need = ""
+    if view is not None and view.outcome == "undecided" and quality is not None:
+        more = more_items(view, quality)
+        need = f" ({more} more probe items might prove it)" if more else ""
+    return f"{material.label(variant)} {gain}, but {lacks}{need}."
 
 
 def _against_baseline(material: Material, ranking: Ranking, chosen: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.operating import judged_rows, operating_row
-from scripts.lib.analysis.quality_need import more_items
+from scripts.lib.analysis.quality_need import need_words
 from scripts.lib.analysis.summary import Gate, PointRow
 from scripts.lib.analysis.wording import at, listed, number, value_of
 
@@ -147,7 +147,7 @@ def quality(material: Material, variant: str) -> Gate:
     if view.not_applicable:
         why = f"not measured: {why}"
     if view.outcome == "undecided":
-        why = f"{why.rstrip('.')}; {more_items(view, material.study.quality)}"
+        why = f"{why.rstrip('.')}; {need_words(view, material.study.quality)}"
     return Gate(gate="quality", passed=passed, why=why, source=source)
 
 
@@ -185,7 +185,7 @@ def _unjudged_words(rows: list[PointRow]) -> str:
         return "not measured"
     reasons = [
         *(r for row in rows for r in row.invalid_reasons),
-        *(v.missing for row in rows for v in row.metrics.values() if v.missing),
+        *(w for row in rows for w in row.warnings if "not judged" in w),
     ]
     first = list(dict.fromkeys(reasons))[:3]
     return f"could not be judged at any load: {'; '.join(first) or 'no limit applies'}"
@@ -202,7 +202,7 @@ def cost(material: Material, variant: str) -> Gate:
         row = operating_row(material, variant, workload)
         metric = next((m for m in COST if row and value_of(row, m) is not None), None)
         if row is None or metric is None:
-            why = f"not measured: no cost at a load of {workload} that keeps the SLO"
+            why = "not measured: " + _no_cost(row, workload)
             return Gate(gate="cost", passed=None, why=why, source="")
     words = [
         f"{workload}, {at(row)}: USD {number(value_of(row, metric) or 0)} per million "
@@ -212,6 +212,13 @@ def cost(material: Material, variant: str) -> Gate:
         if (metric := next((m for m in COST if value_of(row, m) is not None), None))
     ]
     return Gate(gate="cost", passed=True, why="; ".join(words), source="study.json")
+
+
+def _no_cost(row: PointRow | None, workload: str) -> str:
+    if row is None:
+        return f"no load of {workload} keeps the SLO"
+    reasons = [row.metrics[m].missing for m in COST if m in row.metrics and row.metrics[m].missing]
+    return f"{workload}, {at(row)}: {reasons[-1] if reasons else 'no output throughput'}"
 
 
 GATES: tuple[Callable[[Material, str], Gate | None], ...] = (

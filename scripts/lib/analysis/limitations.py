@@ -154,9 +154,18 @@ def _starved(material: Material) -> Iterator[str]:
 
 def _attached(material: Material) -> Iterator[str]:
     attached = {
-        v for (v, _), loads in material.loads.items() for r in loads if r.url_kind == "attached"
+        variant: load
+        for (variant, _), loads in material.loads.items()
+        for load in loads
+        if load.url_kind == "attached"
     }
-    if attached:
+    imported = {str(r.dataset["source"]) for r in attached.values() if "source" in r.dataset}
+    if imported:
+        yield (
+            f"Imported, not measured by this workflow: {listed(sorted(imported))}. How the client "
+            "behaved, what else ran and how warm the caches were is not recorded."
+        )
+    elif attached:
         yield (
             f"{listed(sorted(attached))}: measured on a server that already ran; its flags and "
             "earlier load are not known."

@@ -36,18 +36,21 @@ def _proven(pair: Paired, items: int, margin: float) -> bool:
     return difference_interval(grown)[0] > -margin
 
 
-def more_items(view: QualityView, quality: Quality) -> str:
-    """Return in words how many more items an undecided variant needs."""
+def more_items(view: QualityView, quality: Quality) -> int | None:
+    """Return how many more items an undecided variant needs; None: more would not prove it."""
     items = sum(axis.items for axis in view.axes)
-    margin = quality.non_inferiority_margin
-    needed = items_for_proof(Paired(items, view.lost, view.gained), margin) if items else None
-    if needed is None:
-        return (
-            f"with {view.lost} lost and {view.gained} gained of {items} items, more items of the "
-            f"same kind would not prove it at a margin of {100 * margin:g} points"
-        )
-    more = max(1, needed - items)
+    pair = Paired(items, view.lost, view.gained)
+    needed = items_for_proof(pair, quality.non_inferiority_margin) if items else None
+    return None if needed is None else max(1, needed - items)
+
+
+def need_words(view: QualityView, quality: Quality) -> str:
+    """Return in words how many more items an undecided variant needs."""
+    margin = f"{100 * quality.non_inferiority_margin:g} points"
+    more = more_items(view, quality)
+    if more is None:
+        return f"more items of the same kind would not prove it at a margin of {margin}"
     return (
-        f"about {more:,} more probe items ({needed:,} in all) would prove it at a margin of "
-        f"{100 * margin:g} points if the share of flips stays as it is"
+        f"about {more:,} more probe items would prove it at a margin of {margin} if the share of "
+        "flips stays as it is"
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from scripts.lib.analysis.material import Material
-from scripts.lib.analysis.metric_names import histogram_name, kv_usage_name
+from scripts.lib.analysis.metric_names import histogram_name, kv_usage_name, version_tuple
 from scripts.lib.analysis.summary import PointRow, Rollback
 from scripts.lib.analysis.thresholds import ASSUMED_NOISE
 from scripts.lib.analysis.wording import at, number, percent, value_of
@@ -27,6 +27,10 @@ KV_HEADROOM = 0.10
 """Rise of the peak KV usage over the measured one from which the traffic is another."""
 
 
+ERRORS_COUNTED_SINCE = (0, 23, 0)
+"""Since then `finished_reason` knows "error"; before, engine errors show as HTTP errors only."""
+
+
 def rollback_conditions(
     material: Material, variant: str, rows: Mapping[str, PointRow]
 ) -> list[Rollback]:
@@ -36,7 +40,7 @@ def rollback_conditions(
     what no metric tells (kernel path, quality).
     """
     version = _version(material, variant)
-    conditions = [*_latency_limits(material, rows, version), *_success(material)]
+    conditions = [*_latency_limits(material, rows, version), *_success(material, version)]
     conditions += _kv_limit(material, rows, version)
     for workload, row in rows.items():
         suffix = f" ({workload})" if len(rows) > 1 else ""
@@ -99,33 +103,39 @@ def _seconds(ms: float) -> str:
     return f"{ms / 1000:.6g}"
 
 
-def _success(material: Material) -> Iterator[Rollback]:
+def _success(material: Material, version: str | None) -> Iterator[Rollback]:
     rate = material.study.slo.success_rate
     if rate is None:
         return
-    bad = f'vllm:request_success_total{{finished_reason=~"abort|error"}}[{WINDOW}]'
-    share = (
-        f"sum by (instance) (rate({bad})) / "
-        f"sum by (instance) (rate(vllm:request_success_total[{WINDOW}]))"
-    )
-    yield Rollback(
-        name="Aborted or failed requests",
-        words=f"More than {percent(1 - rate)} of requests end in an abort or an error. "
-        "Clients that hang up count as aborts.",
-        expression=f"{share} > {1 - rate:.6g}",
-        for_="5m",
-        from_=f"slo.success_rate = {rate:g}",
-    )
+    allowed = f"More than {percent(1 - rate)} of" if rate < 1 else "Any"
+    source = f"slo.success_rate = {rate:g}"
+    if version_tuple(version) >= ERRORS_COUNTED_SINCE:
+        # Aborts are left out: mostly they are clients that hang up.
+        yield Rollback(
+            name="Requests end in an error",
+            words=f"{allowed} requests end in an error inside the engine.",
+            expression=_share_above(
+                'vllm:request_success_total{finished_reason="error"}',
+                "vllm:request_success_total",
+                1 - rate,
+            ),
+            for_="5m",
+            from_=source,
+        )
     yield Rollback(
         name="HTTP errors",
-        words=f"More than {percent(1 - rate)} of HTTP answers are 5xx.",
-        expression=(
-            f'sum by (instance) (rate(http_requests_total{{status="5xx"}}[{WINDOW}])) / '
-            f"sum by (instance) (rate(http_requests_total[{WINDOW}])) > {1 - rate:.6g}"
+        words=f"{allowed} HTTP answers are 5xx.",
+        expression=_share_above(
+            'http_requests_total{status="5xx"}', "http_requests_total", 1 - rate
         ),
         for_="5m",
-        from_=f"slo.success_rate = {rate:g}",
+        from_=source,
     )
+
+
+def _share_above(part: str, whole: str, limit: float) -> str:
+    rates = [f"sum by (instance) (rate({series}[{WINDOW}]))" for series in (part, whole)]
+    return f"{rates[0]} / {rates[1]} > {max(0.0, limit):.6g}"
 
 
 def _kv_limit(

@@ -311,4 +311,11 @@ class Summary(Strict):
     decision: Decision
     formulas: dict[str, str]
     not_measured: list[str] = Field(description="What could not be measured, and why.")
+    imported_from: str | None = Field(
+        default=None, description="Set when the numbers were not measured by this workflow."
+    )
+    machine_hours: float | None = Field(
+        default=None, description="How long the machine was used for the study."
+    )
+    study_cost_usd: float | None = Field(default=None, description="machine_hours x the price.")
     files: dict[str, str] = Field(description="Raw file (relative) -> SHA-256.")
