@@ -12,7 +12,9 @@ from scripts.lib.base.files import read_json, write_json
 from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.engine.log_reader import read_log
 from scripts.lib.engine.startup import Startup
+from scripts.lib.load.results import LoadResult
 from scripts.lib.plan.judge_study import judge_variant
+from scripts.lib.plan.speed import speed_ratio
 from scripts.lib.plan.tables import PlanError
 from scripts.lib.study.specs import read_study
 from scripts.lib.telemetry.host import Host
@@ -27,7 +29,6 @@ def main() -> int:
     parser.add_argument("--manifest", type=Path, help="the checkpoint's manifest")
     parser.add_argument("--startup", type=Path, nargs="*", default=[], help="its starts")
     parser.add_argument("--baseline-startup", type=Path, nargs="*", default=[])
-    parser.add_argument("--speed-ratio", type=float, help="time per token over the baseline's")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
     try:
@@ -38,7 +39,7 @@ def main() -> int:
             Manifest.model_validate(read_json(arguments.manifest)) if arguments.manifest else None,
             _startups(arguments.startup),
             _startups(arguments.baseline_startup),
-            speed_ratio=arguments.speed_ratio,
+            speed_ratio=speed_ratio(_loads(arguments.startup), _loads(arguments.baseline_startup)),
         )
         write_json(arguments.output, verdict)
     except (PlanError, OSError, ValidationError, ValueError) as error:
@@ -59,6 +60,12 @@ def _with_log(path: Path) -> Startup:
     if not log.is_file() or log.stat().st_size == 0:
         return startup
     return startup.model_copy(update={"facts": read_log(log)})
+
+
+def _loads(startups: list[Path]) -> list[LoadResult]:
+    """Return the measurements beside the starts, if there are any."""
+    paths = [startup.with_name("load.json") for startup in startups]
+    return [LoadResult.model_validate(read_json(path)) for path in paths if path.is_file()]
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from plan_cases import (
     smol_study,
     startup,
 )
+from test_speed import load
 
 from scripts.lib.base.files import write_json
 from scripts.lib.engine.log_reader import read_log
@@ -413,10 +414,16 @@ def test_command_line(tmp_path):
     write_json(files["start"], startup(facts(quantization="auto_gptq", weights_gib=14.29)))
     base = ["--study", files["study"], "--host", files["host"], "--manifest", files["ckpt"]]
     base += ["--startup", files["start"], tmp_path / "absent.json", "--output", files["out"]]
+    (tmp_path / "baseline").mkdir()
+    write_json(tmp_path / "baseline" / "startup.json", startup(facts(weights_gib=14.29)))
+    write_json(tmp_path / "load.json", load({1: 5.0}))
+    write_json(tmp_path / "baseline" / "load.json", load({1: 5.0}))
+    base += ["--baseline-startup", tmp_path / "baseline" / "startup.json"]
     done = run(*base, "--variant", "gptq-int4")
     assert done.returncode == 0
     written = Verdict.model_validate_json(files["out"].read_text())
     assert written.verdict == "not what the checkpoint says"
+    assert [piece.level for piece in written.evidence] == ["table", "log", "weights", "speed"]
     wrong = run(*base, "--variant", "nope")
     assert wrong.returncode == 2
     assert 'no variant "nope"' in wrong.stderr
