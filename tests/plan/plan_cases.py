@@ -7,6 +7,7 @@ from typing import Any
 
 from scripts.lib.checkpoints.manifest import Manifest, Scheme, Shape, TensorSummary
 from scripts.lib.engine.startup import LogFacts, Startup
+from scripts.lib.load.results import Client, Latency, LoadResult, Point
 from scripts.lib.study.models import Study
 from scripts.lib.telemetry.host import Cpu, Gpu, Host
 
@@ -132,3 +133,38 @@ def startup(facts: LogFacts, variant: str = "v") -> Startup:
         ready=facts.ready,
         facts=facts,
     )
+
+
+def load(tpot_ms: dict[int, float], *, workload: str = "chat", **fields) -> LoadResult:
+    def latency(value: float | None) -> Latency:
+        return Latency(mean=value, p50=value, p90=None, p95=None, p99=None, n=10)
+
+    points = [
+        Point(
+            **{
+                "workload_point": index,
+                "repetition": 1,
+                "concurrency": level,
+                "sent": 10,
+                "completed": 10,
+                "failed": 0,
+                "start_s": 0,
+                "end_s": 1,
+                "duration_s": 1,
+                "input_tokens": 1,
+                "output_tokens": 1,
+                "output_throughput_tok_s": 1,
+                "total_throughput_tok_s": 1,
+                "ttft_ms": latency(1),
+                "tpot_ms": latency(value),
+                "itl_ms": latency(1),
+                "e2el_ms": latency(1),
+                "client": Client(processes=1, cpu_share=None, send_lag_p99_ms=None),
+                "valid": True,
+                "invalid_reasons": [],
+            }
+            | fields
+        )
+        for index, (level, value) in enumerate(tpot_ms.items())
+    ]
+    return LoadResult(points=points, model="m", origin_unix_s=0, workload=workload)

@@ -477,3 +477,13 @@ def test_public_logs_of_a_16_bit_8b_model_on_a_24_gb_card(
     plan = plan_variant(study, "bf16", host, version=version)
     assert plan.weights_gib.value == pytest.approx(weights, rel=0.03)
     assert plan.kv_cache_tokens.value == pytest.approx(tokens, rel=0.10)
+
+
+def test_a_server_that_runs_elsewhere_is_not_planned_for_this_machine():
+    away = qwen_study(engine={"address": "http://gpu-7.example:8000"})
+    plan = plan_variant(away, "bf16", L40S)
+    assert (plan.expected.kind, plan.fits, plan.server_starts) == ("unknown", None, 0)
+    assert "gpu-7.example" in plan.expected.why
+    assert plan.real_weight_bytes == 15231233024
+    here = plan_variant(qwen_study(engine={"address": "http://127.0.0.1:8000"}), "bf16", L40S)
+    assert here.expected.kind == "native"

@@ -15,6 +15,7 @@ from plan_cases import (
     H200,
     L40S,
     REFERENCE,
+    load,
     machine,
     manifest,
     qwen_study,
@@ -22,7 +23,6 @@ from plan_cases import (
     smol_study,
     startup,
 )
-from test_speed import load
 
 from scripts.lib.base.files import write_json
 from scripts.lib.engine.log_reader import read_log

@@ -29,8 +29,11 @@ class Work:
     """What is not counted, and why."""
 
 
-def work_of(study: Study, root: Path = Path()) -> Work:
-    """Count the server starts and requests of one variant, warm-up included."""
+def work_of(study: Study, variant: str, root: Path = Path()) -> Work:
+    """Count the server starts and requests of one variant, warm-up included.
+
+    A server that already runs at an address is started zero times.
+    """
     starts, requests, unknown = 0, 0, []
     for name, workload in study.workloads.items():
         starts += workload.sessions
@@ -49,7 +52,8 @@ def work_of(study: Study, root: Path = Path()) -> Work:
         requests += probes
         if not probes:
             unknown.append("quality probes: no probe file was found to count")
-    return Work(starts, requests, unknown)
+    attached = study.engine_of(variant).address is not None
+    return Work(0 if attached else starts, requests, unknown)
 
 
 def _requests(workload: Workload) -> tuple[int, str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -92,6 +93,8 @@ def device_of(host: Host | None, override: HostOverride | None, engine: Engine) 
     """
     if override:
         return _from_table(named_gpu(override.gpu), override.count)
+    if engine.address and not _is_here(engine.address):
+        return Device(kind="none", name=f"the machine of {engine.address}")
     if host and host.gpus and not is_cpu_engine(engine):
         return _from_nvml(host.gpus)
     cpu_engine = is_cpu_engine(engine) or not engine.environment
@@ -109,6 +112,10 @@ def device_of(host: Host | None, override: HostOverride | None, engine: Engine) 
 def is_cpu_engine(engine: Engine) -> bool:
     """Say if an engine's locked environment is a CPU build."""
     return bool(engine.environment and "cpu" in engine.environment.rsplit("/", 1)[-1])
+
+
+def _is_here(address: str) -> bool:
+    return urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1")
 
 
 def _from_table(gpu: GpuSpec, count: int) -> Device:

@@ -36,7 +36,7 @@ def plan_variant(
         PlanError: The study names a GPU that is not in the table.
     """
     draft = make_draft(study, variant, host, version)
-    work = work_of(study, root)
+    work = work_of(study, variant, root)
     missing: dict[str, str] = {}
     floor = _or_missing(_floor(draft), "tpot_floor_ms", missing)
     bound = _or_missing(_bound(draft), "compute_bound_from", missing)

@@ -82,7 +82,7 @@ def _why_no_bandwidth(device: Device, shape: Shape | None) -> str | None:
     if device.kind == "cpu":
         return "the memory bandwidth of this CPU is not known (it depends on the DIMMs)"
     if device.kind == "none":
-        return "no GPU was found"
+        return f"the device is not known ({device.name})"
     if device.bandwidth_gb_s is None:
         return f"{device.name} is not in the table of GPUs, so its bandwidth is not known"
     if shape and shape.experts:

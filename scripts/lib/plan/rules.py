@@ -119,7 +119,7 @@ def _no_rule(case: Case, version: Version | None) -> ExpectedPath:
     method = f" by {case.scheme.method}" if case.scheme.method else ""
     engine = f"vLLM {version}" if version else "vLLM"
     if device.kind == "none":
-        why = "No GPU was found; name one with host: {gpu: ...} to plan for it."
+        why = f"The device is not known ({device.name}); name one with host: {{gpu: ...}}."
     elif case.scheme.scheme == "mixed":
         why = "Layers of this checkpoint have different schemes, for which there is no rule here."
     else:
