@@ -18,8 +18,10 @@ class ItemResult(Strict):
     degenerate: bool
     reason: str
     text: str
+    tool_calls: list[dict[str, object]] = Field(default=[], description="As the server sent them.")
     finish_reason: str | None = None
     output_tokens: int | None = None
+    duration_s: float | None = Field(default=None, description="From sending to the last byte.")
     error: str | None = Field(default=None, description="The request failed; then not graded.")
 
     @property

@@ -1,0 +1,230 @@
+"""Grades answers that are one number."""
+
+from __future__ import annotations
+
+import bisect
+import re
+import unicodedata
+from collections.abc import Iterable
+from fractions import Fraction
+
+from scripts.lib.quality.completions import Completion
+from scripts.lib.quality.graders.grade import Grade, short, without_thoughts
+from scripts.lib.quality.graders.number_text import (
+    BOLD,
+    BOLD_END,
+    BOXED,
+    BOXED_END,
+    MARKS,
+    passages,
+    plain,
+)
+from scripts.lib.quality.graders.number_tokens import Token, numbers
+from scripts.lib.quality.probes import NumberGrader, ProbeItem
+
+_ONLY_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+|/\d+)?")
+
+# Quantifiers are possessive (`*+`) where parts could match the same text: no backtracking.
+_NOISE = rf"[\s{MARKS}(\[\"'`~:*_$\\{{]|approximately|about|roughly|around|exactly|약|USD|EUR|KRW"
+_COPULA = (
+    r"\b(?:is|was|are|be|equals?|therefore|thus|so|then|just|simply|now|also|indeed|would|should"
+    r"|must|will|comes?|to|out)\b|(?<=[답변])\s*[은는이]|[=≈]|→|->"
+)
+_ANSWER = re.compile(
+    rf"(?P<final>final\s+|최종\s*)?[{MARKS}]*"
+    r"(?:\banswers?\b(?!\s+(?:the|this|that|these|your)\b)|####|(?<![응대])답(?!변)|답변)",
+    re.IGNORECASE,
+)
+_DIRECT = re.compile(rf"(?:{_COPULA}|{_NOISE})*+", re.IGNORECASE)
+_IS = re.compile(rf"(?:\b(?:is|was|are|be|equals?)\b|[=≈:]|→|[은는])(?:{_NOISE})*+$", re.IGNORECASE)
+_NOT = re.compile(
+    rf"(?:\b(?:not|never|isn't|isn’t|wasn't|instead of|rather than)|!=|≠)(?:{_NOISE})*+$",
+    re.IGNORECASE,
+)
+_NUMBER_IS_ANSWER = re.compile(
+    rf"[\s{MARKS}.%]*+(?:(?!is|was)[A-Za-z]+\s+)?(?:(?:is|was)\b|[이가])\s*"
+    rf"(?:(?:the|my|our|your|final|correct|right)\s+)*+[{MARKS}]*",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[.!?。]++(?=[\s\"')\]]|$)|\n")
+_OPERATOR = re.compile(
+    rf"[\s{MARKS}$%)\]]*+(?:[A-Za-z가-힣]{{2,15}}\s+)?[-+×x*÷/·][\s{MARKS}$(\[]*+", re.IGNORECASE
+)
+_TIMES = re.compile(r"\s+(?:times|plus|minus|divided by|multiplied by|곱하기|더하기|빼기)\s+", re.I)
+_EQUALS = re.compile(r"(?<![!<>=])[=≈]{1,2}(?!>)")
+_FILLER = re.compile(rf"(?:{_NOISE})*+", re.IGNORECASE)
+_MARKED_SPACE = re.compile(rf"[\s{MARKS}]*")
+_REACH = 80
+"""How far, in characters, words before a number are looked at."""
+_CHECK = re.compile(r"\b(?:check|verify|verification|verifying)\b|검산|확인", re.IGNORECASE)
+_STEP = re.compile(
+    r"(?:step|part|case|phase|question|problem|example|option|단계|문제)\s*$", re.IGNORECASE
+)
+
+
+def grade_number(grader: NumberGrader, item: ProbeItem, completion: Completion) -> Grade:  # noqa: ARG001
+    """Grade a number: see ``docs/quality.md`` for what counts as the final answer."""
+    format_ok = is_only_number(completion.text) if grader.only_number else None
+    text = plain(without_thoughts(completion.text))
+    token = final_number(text)
+    if token is None:
+        return Grade(task_success=False, format_ok=format_ok, reason="no number in the text")
+    right = _matches(token.values, grader)
+    found = short(text[token.start : token.end].strip(" " + MARKS))
+    expected = f"{grader.expected:,}" if isinstance(grader.expected, int) else grader.expected
+    reason = f"found {found}" if right else f"found {found}, expected {expected}"
+    return Grade(task_success=right, format_ok=format_ok, reason=reason)
+
+
+def _matches(values: Iterable[Fraction], grader: NumberGrader) -> bool:
+    expected = Fraction(str(grader.expected))
+    tolerance = Fraction(str(grader.tolerance))
+    return any(abs(value - expected) <= tolerance for value in values)
+
+
+def is_only_number(text: str) -> bool:
+    """Whether the stripped text is a number and nothing else: no unit, no markup, no full stop."""
+    text = unicodedata.normalize("NFKC", text.strip()).replace("−", "-")
+    return bool(_ONLY_NUMBER.fullmatch(text)) and any(c.isdigit() for c in text)
+
+
+def final_number(text: str) -> Token | None:
+    """Return the number that a plain text gives as its answer, or None.
+
+    The last boxed one; else the one said to be the answer; else one marked by bold or an equals
+    sign; else the last.
+    """
+    tokens = [token for token in numbers(text) if not _NOT.search(_before(text, token))]
+    tokens = [token for token in tokens if not token.weak] or tokens
+    if not tokens:
+        return None
+    return (
+        _boxed(text, tokens)
+        or _answered(text, tokens)
+        or _bold_or_equal(text, tokens)
+        or tokens[-1]
+    )
+
+
+def _before(text: str, token: Token, start: int = 0) -> str:
+    return text[max(start, token.start - _REACH) : token.start]
+
+
+def _within(tokens: list[Token], start: int, end: int) -> list[Token]:
+    return [token for token in tokens if start <= token.start and token.end <= end]
+
+
+def _boxed(text: str, tokens: list[Token]) -> Token | None:
+    for start, end in reversed(passages(text, BOXED, BOXED_END)):
+        inside = _within(tokens, start, end)
+        if inside:
+            return _last_result(text, inside) or inside[-1]
+    return None
+
+
+def _answered(text: str, tokens: list[Token]) -> Token | None:
+    """Return the number after the last "answer" that names one; "final answer" goes first."""
+    found = list(_ANSWER.finditer(text))
+    for marker in sorted(found, key=lambda m: (bool(m["final"]), m.start()), reverse=True):
+        token = _after_marker(text, tokens, marker) or _before_marker(text, tokens, marker)
+        if token is not None:
+            return token
+    return None
+
+
+def _after_marker(text: str, tokens: list[Token], marker: re.Match[str]) -> Token | None:
+    sentence_end = _SENTENCE_END.search(text, marker.end())
+    end = sentence_end.start() if sentence_end else len(text)
+    region = _within(tokens, marker.end(), end)
+    if not region:
+        return _below_heading(text, tokens, marker.end(), end)
+    first = region[0]
+    if _DIRECT.fullmatch(text, marker.end(), first.start):
+        if not _is_operand(text, region, 0):
+            return first
+        return _last_result(text, region)
+    said = [token for token in region if _IS.search(_before(text, token, marker.end()))]
+    return said[-1] if said else None
+
+
+def _below_heading(text: str, tokens: list[Token], start: int, end: int) -> Token | None:
+    """Return the answer in the lines below "Answer:", where its own line has no number."""
+    line = text[start:end].strip(" " + MARKS + "*_")
+    below = _within(tokens, end, len(text))
+    if not below or not (line == "" or line.endswith((":", "is", "은", "는"))):
+        return None
+    return _bold_or_equal(text, below) or below[-1]
+
+
+def _before_marker(text: str, tokens: list[Token], marker: re.Match[str]) -> Token | None:
+    """Return the number of "42 is the answer"."""
+    before = [token for token in tokens if token.end <= marker.start()]
+    if before and _NUMBER_IS_ANSWER.fullmatch(text, before[-1].end, marker.start()):
+        return before[-1]
+    return None
+
+
+def _bold_or_equal(text: str, tokens: list[Token]) -> Token | None:
+    """Return the number marked by bold or "=".
+
+    A bold number goes first unless a later calculation goes on from it.
+    """
+    bold, result = _last_bold(text, tokens), _last_result(text, tokens)
+    if bold is None or result is None:
+        return bold or result
+    if result.start <= bold.start or _CHECK.search(text[bold.end : result.start]):
+        return bold
+    later = [i for i, token in enumerate(tokens) if bold.start <= token.start < result.start]
+    goes_on = any(tokens[i].values == bold.values and _is_operand(text, tokens, i) for i in later)
+    return result if goes_on else bold
+
+
+def _last_bold(text: str, tokens: list[Token]) -> Token | None:
+    for start, end in reversed(passages(text, BOLD, BOLD_END)):
+        inside = _within(tokens, start, end)
+        if inside and not _is_heading(text, start, end, inside):
+            return _last_result(text, inside) or inside[-1]
+    return None
+
+
+def _is_heading(text: str, start: int, end: int, inside: list[Token]) -> bool:
+    """Whether a bold passage is a heading or label ("Step 2:", "1.") instead of an answer."""
+    passage = text[start:end].rstrip()
+    if passage.endswith(":") or text[end + 1 :].lstrip(" ").startswith(":"):
+        return True
+    return bool(_STEP.search(text[start : inside[-1].start]))
+
+
+def _last_result(text: str, tokens: list[Token]) -> Token | None:
+    """Return the result of the last equation: the plain number on one side of its "="."""
+    if not tokens:
+        return None
+    begin = max(0, tokens[0].start - _REACH)
+    for equals in reversed(list(_EQUALS.finditer(text, begin, tokens[-1].end))):
+        token = _result_of(text, tokens, equals)
+        if token is not None:
+            return token
+    return None
+
+
+def _result_of(text: str, tokens: list[Token], equals: re.Match[str]) -> Token | None:
+    right = bisect.bisect_left([token.start for token in tokens], equals.end())
+    left = right - 1
+    if right < len(tokens) and _FILLER.fullmatch(text, equals.end(), tokens[right].start):
+        if not _is_operand(text, tokens, right):
+            return tokens[right]
+    elif right < len(tokens) or left < 0:
+        return None
+    touching = left >= 0 and _MARKED_SPACE.fullmatch(text, tokens[left].end, equals.start())
+    return tokens[left] if touching and not _is_operand(text, tokens, left) else None
+
+
+def _is_operand(text: str, tokens: list[Token], position: int) -> bool:
+    """Whether an operator stands between this number and a neighbour."""
+    pairs = [(position - 1, position), (position, position + 1)]
+    return any(_joined(text, tokens[a], tokens[b]) for a, b in pairs if a >= 0 and b < len(tokens))
+
+
+def _joined(text: str, left: Token, right: Token) -> bool:
+    between = text[left.end : right.start]
+    return len(between) < 40 and bool(_OPERATOR.fullmatch(between) or _TIMES.fullmatch(between))
