@@ -135,11 +135,15 @@ def _failure(start: Start, tail: str) -> Failure | None:
         return _stated(decisive)
     exceptions = [clean(line + "\n") for line in tail.splitlines()]
     root = last_exception(exceptions)
-    if decisive is not None:
-        line = root or quote(decisive.line)
-        hint = WRAPPER_HINT if root is None else f"the engine says: {_message(root)}"
-        return Failure(kind="engine-core-failed-to-start", line=quote(line), hint=hint)
-    return _unknown_exception(exceptions)
+    if decisive is None:
+        return _unknown_exception(exceptions)
+    died = decisive.rule.kind == "engine-dead-after-start"
+    hint = DEATH_HINT if died else WRAPPER_HINT
+    return Failure(
+        kind=decisive.rule.kind,
+        line=quote(root or decisive.line),
+        hint=hint if root is None else f"the engine says: {_message(root)}",
+    )
 
 
 def _decisive(start: Start) -> Failed | None:
@@ -147,6 +151,7 @@ def _decisive(start: Start) -> Failed | None:
     hard = [f for f in start.failures if not f.rule.soft and not f.rule.wrapper]
     soft = [f for f in start.failures if f.rule.soft and f.order > start.progress]
     wrappers = [f for f in start.failures if f.rule.wrapper]
+    wrappers.sort(key=lambda f: f.rule.kind != "engine-core-failed-to-start")
     if hard:
         return _fullest(hard)
     return soft[-1] if soft else (wrappers[0] if wrappers else None)

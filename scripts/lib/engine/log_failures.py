@@ -102,8 +102,14 @@ SPECIFIC: tuple[FailureRule, ...] = (
     FailureRule(
         "oom",
         "ut of memory",
-        rf"(?:CUDA|HIP|XPU) out of memory(?:\. Tried to allocate (?P<tried>{_N} [KMG]iB)| occurred)"
-        r"|(?:CUDA|HIP)(?: driver)? error: out of memory",
+        rf"(?:CUDA|HIP|XPU) out of memory\. Tried to allocate (?P<tried>{_N} [KMG]iB)",
+        hints.out_of_memory,
+    ),
+    FailureRule(
+        "oom",
+        "ut of memory",
+        r"(?:OutOfMemoryError|RuntimeError): (?:CUDA|HIP|XPU) out of memory"
+        r"|(?:CUDA|HIP|XPU) out of memory occurred|(?:CUDA|HIP)(?: driver)? error: out of memory",
         hints.out_of_memory,
     ),
     FailureRule(
@@ -316,6 +322,7 @@ SPECIFIC: tuple[FailureRule, ...] = (
         "NVIDIA driver on your system is too old",
         r"NVIDIA driver on your system is too old",
         _UPDATE_DRIVER,
+        soft=True,
     ),
     FailureRule(
         "driver-too-old",
@@ -343,24 +350,24 @@ WRAPPERS: tuple[FailureRule, ...] = tuple(
         ("WorkerProc init", r"WorkerProc initialization failed"),
         ("Engine process failed to start", r"Engine process failed to start"),
         ("died unexpectedly", r"(?:[Ee]ngine core proc|[Ww]orker(?: proc)?) .*died unexpectedly"),
-        ("EngineCore encountered a fatal error", r"EngineCore encountered a fatal error"),
-        ("EngineDeadError", r"EngineDeadError"),
     )
 )
 
 DEATHS: tuple[FailureRule, ...] = tuple(
-    FailureRule("engine-dead-after-start", word, text, hints.plain(""))
+    FailureRule("engine-dead-after-start", word, text, hints.plain(""), wrapper=True)
     for word, text in (
         ("EngineCore encountered a fatal error", r"EngineCore encountered a fatal error"),
         ("EngineCore hit an exception", r"EngineCore hit an exception"),
         ("EngineDeadError", r"(?:MQ)?EngineDeadError"),
         ("AsyncEngineDead", r"AsyncEngineDead"),
+        ("MQLLMEngine", r"MQLLMEngine is already dead"),
         ("Engine loop is", r"Engine loop is (?:not running|dead)"),
         ("Background loop", r"Background loop has errored already"),
         ("Engine background task failed", r"Engine background task failed"),
         ("died unexpectedly", r"(?:[Ee]ngine core proc|[Ww]orker(?: proc)?) .*died unexpectedly"),
     )
 )
+"""Sentences of an engine that had started: a start that fails says so in other words."""
 DEATH_HINT = (
     "the engine died while it served: the lines above this one hold the cause; restart it and, "
     "if it dies again, lower the load or use another vLLM release"

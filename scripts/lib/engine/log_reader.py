@@ -197,7 +197,7 @@ class LogReader:
         start = self.start
         if len(start.failures) >= 1000 or "Received request" in line:  # noqa: PLR2004
             return
-        for rule in (*SPECIFIC, *WRAPPERS):
+        for rule in (*SPECIFIC, *WRAPPERS, *DEATHS):
             if rule.word in line and (match := rule.pattern.search(line)):
                 values: dict[str, str | None] = dict(match.groupdict())
                 values["stage"] = "loading" if not start.progress else "starting"

@@ -105,13 +105,14 @@ def _one_or_mixed(schemes: set[str]) -> str:
 
 def _from_settings(evidence: Evidence) -> Inference:
     """Judge a log without a kernel line by settings that leave only one path."""
-    if not evidence.configured and evidence.convertible is None:
+    forced = "gptq" if "forced-unoptimized-method" in evidence.degradations else None
+    if not evidence.configured and forced is None and evidence.convertible is None:
         return Inference()
     method, version = evidence.quantization, version_number(evidence.version)
     if evidence.configured and method is None:
         plain = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
         return Inference(plain.get(_with_torch(evidence.dtype), "unknown"))
-    method = method or evidence.convertible
+    method = method or forced or evidence.convertible
     if evidence.device == "cpu" or (version or (0,)) >= AUTO_METHODS_SINCE:
         return Inference()
     if method in {"fp8", "fbgemm_fp8", "ptpc_fp8", "modelopt"}:
