@@ -210,6 +210,9 @@ def test_the_h200_trap_is_caught_and_disqualified(h200):
 def test_the_scrape_shows_that_the_client_saw_other_latencies(h200):
     warnings = point(h200, "fp8", 1).warnings
     assert any("client's mean TTFT" in w and "engine's own histogram" in w for w in warnings)
+    findings = {f.variant: f for f in h200.findings if f.rule == "client and engine disagree"}
+    assert any("16.88 ms" in line and "14.59 ms" in line for line in findings["fp8"].evidence)
+    assert not any(f.rule == "API-server-bound" for f in h200.findings)
 
 
 def test_raw_files_are_kept_with_their_hashes(h200):

@@ -127,6 +127,15 @@ POINT_RULES = (
         seen=point_rules.api_server_bound,
     ),
     PointRule(
+        name="client and engine disagree",
+        cause="Part of the latency arises outside the engine: in the load client, the HTTP front "
+        "end or the network. Which of them cannot be told: the client's own load was not recorded.",
+        next_check="Measure again with scripts.run_load, which records the client's CPU and lag "
+        "and compares both sides at each point.",
+        severity="warning",
+        seen=point_rules.client_and_engine_disagree,
+    ),
+    PointRule(
         name="GPU throttled",
         cause="The GPU lowered its clocks: power cap or temperature.",
         next_check="Power limit, cooling, other jobs on the node; repeat before comparing.",

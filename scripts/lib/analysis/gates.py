@@ -105,7 +105,7 @@ def kernel(material: Material, variant: str) -> Gate:
         why = f"not what the checkpoint says: {verdict.summary}"
         return Gate(gate="kernel", passed=False, why=why, source=source)
     if verdict.verdict == "unknown":
-        return Gate(gate="kernel", passed=None, why=f"unknown: {verdict.summary}", source=source)
+        return Gate(gate="kernel", passed=None, why=verdict.summary, source=source)
     policy = material.study.on_degraded
     why = f"degraded (on_degraded: {policy}): {verdict.summary}"
     return Gate(gate="kernel", passed=policy == "warn", why=why, source=source)
@@ -218,7 +218,8 @@ def _no_cost(row: PointRow | None, workload: str) -> str:
     if row is None:
         return f"no load of {workload} keeps the SLO"
     reasons = [row.metrics[m].missing for m in COST if m in row.metrics and row.metrics[m].missing]
-    return f"{workload}, {at(row)}: {reasons[-1] if reasons else 'no output throughput'}"
+    reason = f" ({reasons[-1]})" if reasons else ""
+    return f"{workload}, {at(row)}: output tokens/s are not known{reason}"
 
 
 GATES: tuple[Callable[[Material, str], Gate | None], ...] = (

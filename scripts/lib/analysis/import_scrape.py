@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scripts.lib.analysis.import_points import ImportProblem
+from scripts.lib.analysis.point_rules import WHOLE_LIFE
 from scripts.lib.analysis.thresholds import PREFIX_DECISIVE
 from scripts.lib.load import limits
 from scripts.lib.load.results import Point
@@ -42,7 +43,7 @@ def _latencies(scrape: Scrape, points: Sequence[Point]) -> Iterator[str]:
             continue
         if abs(client - server) > share * server:
             yield (
-                f"over all points the client's mean {name.upper()} is {client:.4g} ms, the "
+                f"{WHOLE_LIFE} {name.upper()} is {client:.4g} ms, the "
                 f"engine's own histogram says {server:.4g} ms"
             )
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
+import re
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from scripts.lib.analysis.records import RecordError, read_requests
+from scripts.lib.analysis.statistics import Floats
 from scripts.lib.load.results import LoadResult
+
+RECORD = re.compile(
+    rb'"input_tokens": (\d+), "output_tokens": (\d+), "chunks": \d+, "ok": (true|false)[,}]'
+)
+CHUNK_BYTES = 8 * 2**20
 
 
 def realised_lengths(
@@ -34,24 +43,40 @@ def realised_lengths(
 
 
 def _from_records(paths: Sequence[Path]) -> dict[str, dict[str, float]]:
-    inputs, outputs = [], []
-    for path in paths:
-        try:
-            table = read_requests(path)
-        except RecordError:
-            return {}
-        done = table[table["ok"]]
-        inputs.append(done["input_tokens"].to_numpy(float))
-        outputs.append(done["output_tokens"].to_numpy(float))
-    if not inputs or not sum(map(len, inputs)):
+    try:
+        found = [_two_columns(path) for path in paths]
+    except (RecordError, OSError, EOFError):
         return {}
-    return {
-        name: spread(np.concatenate(values))
-        for name, values in (("input", inputs), ("output", outputs))
-    }
+    if not sum(len(inputs) for inputs, _ in found):
+        return {}
+    inputs, outputs = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    return {"input": spread(inputs), "output": spread(outputs)}
 
 
-def spread(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> dict[str, float]:
+def _two_columns(path: Path) -> tuple[Floats, Floats]:
+    """Return input and output tokens of the completed requests.
+
+    The two fields are picked out of the text, which is ten times as fast as parsing it; a file
+    whose lines are not all written as ours are is parsed.
+    """
+    inputs, outputs = array("d"), array("d")
+    with gzip.open(path, "rb") as file:
+        while lines := file.readlines(CHUNK_BYTES):
+            found = RECORD.findall(b"".join(lines))
+            if len(found) != len(lines):
+                return _parsed_columns(path)
+            inputs.extend(float(a) for a, _, ok in found if ok == b"true")
+            outputs.extend(float(b) for _, b, ok in found if ok == b"true")
+    return np.array(inputs, dtype=np.float64), np.array(outputs, dtype=np.float64)
+
+
+def _parsed_columns(path: Path) -> tuple[Floats, Floats]:
+    table = read_requests(path)
+    done = table[table["ok"]]
+    return done["input_tokens"].to_numpy(float), done["output_tokens"].to_numpy(float)
+
+
+def spread(values: Floats) -> dict[str, float]:
     """Return min, p50, mean, p95 and max of token counts, unknown ones left out."""
     known = values[~np.isnan(values)]
     if not len(known):

@@ -15,6 +15,16 @@ FEW_REQUESTS = 10
 """Requests per stream below which a closed-loop point is too short (MEASUREMENT, rule 2)."""
 
 
+SAID_ELSEWHERE = (
+    "few requests:",
+    "requests are fewer than",
+    "needs 64 requests, there are",
+    "needs 130 requests, there are",
+    "needs 662 requests, there are",
+)
+"""Warnings of a load point that a limitation of the whole study repeats."""
+
+
 def limitations(material: Material, chosen: str | None, ranking: Ranking) -> list[str]:
     """Return the limitations of the measurements behind a decision, one sentence each."""
     found = []
@@ -190,7 +200,8 @@ SOURCES: tuple[Callable[[Material], Iterator[str]], ...] = (
 def _about_rows(rows: dict[str, PointRow]) -> Iterator[str]:
     for workload, row in rows.items():
         for warning in row.warnings:
-            yield f"{workload}, {at(row)}: {warning}"
+            if not any(words in warning for words in SAID_ELSEWHERE):
+                yield f"{workload}, {at(row)}: {warning}"
 
 
 def _about_boundary(material: Material, chosen: str) -> Iterator[str]:

@@ -13,6 +13,9 @@ from scripts.lib.analysis.summary import PointRow
 from scripts.lib.analysis.wording import at, number, percent, value_of
 from scripts.lib.load.results import Point
 
+WHOLE_LIFE = "over all points the client's mean"
+"""How a warning begins that compares the client with one scrape of the engine's histograms."""
+
 
 def requests_fail(material: Material, row: PointRow) -> list[str]:
     """Requests that did not complete, or out-of-memory errors."""
@@ -67,7 +70,7 @@ def client_bound(material: Material, row: PointRow) -> list[str]:
 
 def api_server_bound(material: Material, row: PointRow) -> list[str]:
     """Client and engine disagree about latency though the client had time to spare."""
-    if client_bound(material, row):
+    if client_bound(material, row) or not _client_known(material, row):
         return []
     evidence = [*_ttft_gap(material, row), *_tpot_gap(material, row)]
     utilisation = value_of(row, "gpu_utilisation_mean")
@@ -76,6 +79,19 @@ def api_server_bound(material: Material, row: PointRow) -> list[str]:
             return []
         evidence.append(f"mean GPU utilisation, {at(row)}: {percent(utilisation)}")
     return evidence
+
+
+def client_and_engine_disagree(material: Material, row: PointRow) -> list[str]:
+    """Client and engine disagree about latency, and what the client did was not recorded."""
+    if _client_known(material, row):
+        return []
+    told = [f"{at(row)}: {w}" for w in row.warnings if w.startswith(WHOLE_LIFE)]
+    return [*_ttft_gap(material, row), *_tpot_gap(material, row), *told]
+
+
+def _client_known(material: Material, row: PointRow) -> bool:
+    points = raw_points(material, row)
+    return bool(points) and all(point.client.cpu_share is not None for point in points)
 
 
 def _ttft_gap(material: Material, row: PointRow) -> list[str]:
