@@ -457,3 +457,32 @@ def test_the_same_log_line_on_a_cpu_with_amx_is_judged_by_the_rules():
     amx = host.model_copy(update={"cpu": host.cpu.model_copy(update={"flags": ["amx_tile"]})})
     found = judge_variant(smol_study(), "int4-w4a16", amx, None, [startup(read)], [])
     assert (found.verdict, found.real_scheme) == ("degraded", "w4a8-int8")
+
+
+def test_a_draft_model_beside_it_makes_the_size_of_the_weights_say_nothing():
+    variants = {
+        "gptq-int4": {"checkpoint": "gptq-int4", "speculative_config": {"model": "a-7b-draft"}},
+        "bf16": {"checkpoint": "bf16"},
+    }
+    read = facts(
+        scheme="w4a16",
+        kernels=["MarlinLinearKernel"],
+        kernel_family=["marlin"],
+        weights_gib=14.4,
+        quantization="auto_gptq",
+    )
+    study = qwen_study(variants=variants)
+    verdict = judge_variant(study, "gptq-int4", L40S, GPTQ, [startup(read)], [])
+    assert verdict.verdict == "as expected"
+    assert not any(piece.level == "weights" for piece in verdict.evidence)
+
+
+def test_a_32_bit_checkpoint_is_served_in_16_bits_by_default():
+    wide = manifest(
+        scheme("fp32", weight_bits=32), total=4 * PARAMETERS, parameters=PARAMETERS, quantized=0
+    )
+    wide = wide.model_copy(update={"shape": qwen_shape().model_copy(update={"dtype": "float32"})})
+    read = facts(scheme="bf16", weights_gib=14.25)
+    verdict = judge_variant(qwen_study(), "bf16", L40S, wide, [startup(read)], [])
+    assert (verdict.verdict, verdict.promised_scheme) == ("as expected", "bf16")
+    assert next(p for p in verdict.evidence if p.level == "weights").supports is True

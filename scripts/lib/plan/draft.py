@@ -100,7 +100,8 @@ def served_scheme(scheme: Scheme | None, settings: Settings) -> Scheme | None:
     """Return the scheme that the settings ask for: the checkpoint's, in the dtype they name.
 
     ``--quantization fp8`` on an unquantized checkpoint quantizes while loading; ``--dtype``
-    changes what unquantized weights are loaded as.
+    changes what unquantized weights are loaded as, and without it 32-bit ones are loaded in 16
+    bits (vllm/config/model.py, _resolve_auto_dtype).
     """
     if scheme is None or scheme.method is not None:
         return scheme
@@ -119,6 +120,8 @@ def served_scheme(scheme: Scheme | None, settings: Settings) -> Scheme | None:
         }
         return scheme.model_copy(update=update)
     dtype = {"half": "float16", "float": "float32"}.get(settings.dtype or "", settings.dtype)
+    if dtype is None and scheme.scheme == "fp32":
+        dtype = "bfloat16"
     if dtype in DTYPES and DTYPES[dtype] != scheme.scheme:
         words = f"{scheme.words}; loaded as {dtype}"
         bits = 32 if dtype == "float32" else 16

@@ -62,16 +62,18 @@ def _judge_start(
     draft = make_draft(study, variant, host, version, manifest=manifest)
     settings = draft.settings
     gpus = settings.tensor_parallel * settings.pipeline_parallel
-    # Quantized while loading: the tensors on disk do not say how large the loaded ones are.
-    online = manifest is not None and served_scheme(manifest.scheme, settings) != manifest.scheme
+    # Loaded otherwise than stored: the tensors on disk do not say how large the loaded ones are.
+    changed = manifest is not None and served_scheme(manifest.scheme, settings) != manifest.scheme
+    sizes = (None if changed else sizes_of(manifest, gpus)) or _counted(draft, gpus)
+    with_draft_model = settings.text("speculative-config") is not None
     return judge(
         variant,
         draft.expected,
-        manifest,
+        None if with_draft_model else manifest,
         read,
         promised=draft.scheme.scheme if draft.scheme else None,
         gpus=gpus,
-        sizes=(None if online else sizes_of(manifest, gpus)) or _counted(draft, gpus),
+        sizes=None if with_draft_model else sizes,
         baseline=baseline,
         speed_ratio=speed_ratio,
         kv_cache_dtype=settings.kv_cache_dtype,

@@ -137,7 +137,8 @@ def _kv_item(shape: Shape, scheme: Scheme | None, settings: Settings) -> tuple[i
     if named and named.startswith(FP8_KV):
         return 1, named
     dtype = named or settings.dtype or shape.dtype or "16-bit"
-    return (4 if dtype == "float32" else HALF), dtype
+    wide = (named or settings.dtype) in ("float32", "float")
+    return (4 if wide else HALF), "bfloat16" if dtype == "float32" and not wide else dtype
 
 
 @dataclass(frozen=True)
