@@ -16,10 +16,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Check the archive, say what was found; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("archive", type=Path, help="<study>-<hash>.zip")
-    parser.add_argument("--project", type=Path, default=Path(), help="the project's folder")
     options = parser.parse_args(arguments)
     try:
-        findings = verify_archive(options.archive, options.project.resolve())
+        findings = verify_archive(options.archive)
     except UnreadableError as error:
         print(error, file=sys.stderr)
         return 2

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import os
+import json
 import re
-import subprocess
-import sys
 import tempfile
 import zipfile
 import zlib
@@ -15,12 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from scripts.lib.analysis.analyse import analyse_study
+from scripts.lib.analysis.records import RecordError
+from scripts.lib.analysis.tables import Analysis, TableError, write_tables
 from scripts.lib.report.archive import MANIFEST, SUMS
 from scripts.lib.report.scrub import Machine, Scrubber
+from scripts.lib.study.specs import read_study
 
 NEEDED = (MANIFEST, "summary.json", "study.json", "report/report.html")
 MOST_BYTES = 64 * 1024**3
-TIMEOUT_S = 1800
 _SUM_LINE = re.compile(r"^([0-9a-f]{64}) [ *](.+)$")
 
 
@@ -43,7 +44,7 @@ class Findings:
         return not self.problems
 
 
-def verify_archive(path: Path, project: Path) -> Findings:
+def verify_archive(path: Path) -> Findings:
     """Check every sum of the archive and compute its tables again from its raw records.
 
     Raises:
@@ -55,7 +56,8 @@ def verify_archive(path: Path, project: Path) -> Findings:
         _check_needed(root, findings)
         # Tables of a file that was tampered with would only repeat the news.
         if findings.ok:
-            _check_tables(root, project, findings)
+            _check_tables(root, findings)
+            _check_summary(root, findings)
     return findings
 
 
@@ -159,14 +161,14 @@ def _check_needed(root: Path, findings: Findings) -> None:
     ]
 
 
-def _check_tables(root: Path, project: Path, findings: Findings) -> None:
+def _check_tables(root: Path, findings: Findings) -> None:
     kept = _tables(root)
     if not kept:
         findings.problems.append("The archive holds no tables/*.csv to compare with.")
         return
     for path in (root / "tables").iterdir():
         path.unlink()
-    if not _rebuild(root, project, findings):
+    if not _rebuild(root, findings):
         return
     made = _tables(root)
     for name in sorted(kept.keys() | made.keys()):
@@ -182,6 +184,19 @@ def _check_tables(root: Path, project: Path, findings: Findings) -> None:
             findings.tables += 1
 
 
+def _check_summary(root: Path, findings: Findings) -> None:
+    """The report shows summary.json: its tables must be the ones that were just computed."""
+    summary, analysis = (
+        json.loads(_clean((root / name).read_bytes()))
+        for name in ("summary.json", "tables/analysis.json")
+    )
+    findings.problems += [
+        f"summary.json: {key} are not those of tables/analysis.json."
+        for key in Analysis.model_fields
+        if key != "schema_version" and summary.get(key) != analysis.get(key)
+    ]
+
+
 def _tables(root: Path) -> dict[str, bytes]:
     folder = root / "tables"
     paths = sorted([*folder.glob("*.csv"), *folder.glob("analysis.json")])
@@ -193,26 +208,13 @@ def _clean(table: bytes) -> str:
     return Scrubber(Machine.any()).scrub(table.decode("utf-8", "surrogateescape"))
 
 
-def _rebuild(root: Path, project: Path, findings: Findings) -> bool:
-    """Run the workflow's own table builder on the unpacked records; say if it did."""
-    command = [sys.executable, "-m", "scripts.build_tables"]
-    command += ["--study", str(root / "study.json"), "--results", str(root)]
+def _rebuild(root: Path, findings: Findings) -> bool:
+    """Build the tables from the unpacked records as ``scripts.build_tables`` does; say if so."""
     try:
-        done = subprocess.run(
-            command,
-            cwd=project,
-            env={**os.environ, "PYTHONPATH": str(project)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=TIMEOUT_S,
-        )
-    except subprocess.TimeoutExpired:
-        findings.problems.append(f"Computing the tables again took more than {TIMEOUT_S} s.")
-        return False
-    if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
-        findings.problems.append(f"The tables could not be computed again: {lines[-1].strip()}")
+        write_tables(root / "tables", analyse_study(read_study(root / "study.json"), root))
+    except (RecordError, TableError, ValueError, OSError) as error:
+        reason = " ".join(str(error).replace(f"{root}/", "").split())
+        findings.problems.append(f"The tables could not be computed again: {reason}")
         return False
     return True
 
