@@ -97,6 +97,7 @@ OTHER_SERVERS = {
 }
 
 _VLLM = re.compile(r"^(?:ray_)?vllm[:_](.+)$")
+_NAME = re.compile(r"[a-zA-Z_:][\w:]*")
 _LINE = re.compile(
     r"(?:^|[\s>|`])(?P<name>[a-zA-Z_][\w:]*)"
     r"(?:\{(?P<labels>(?:[^\"{}]|\"(?:[^\"\\]|\\.)*\")*)\})?"
@@ -163,6 +164,8 @@ def _samples(text: str) -> list[Sample]:
             for sample in family.samples
         ]
     except (ValueError, KeyError, IndexError, AttributeError):
+        samples = []
+    if not samples or not all(_NAME.fullmatch(sample.name) for sample in samples):
         samples = list(_lenient(complete.splitlines()))
     return samples + [
         sample for sample in _lenient([cut_off]) if _COMPLETE.search(cut_off.rstrip())
