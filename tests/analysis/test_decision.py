@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scripts.lib.analysis.decision import decide
+from scripts.lib.analysis.diagnosis import diagnose
 from scripts.lib.analysis.paired import Paired, difference_interval, items_needed
 from scripts.lib.analysis.quality_need import items_for_proof
 from scripts.lib.analysis.summary import Value
@@ -36,7 +39,7 @@ def test_the_fastest_of_those_that_pass_everything_is_recommended():
     assert decision.outcome == "recommended"
     assert decision.variant == "int4"
     assert "2 times bf16's" in decision.headline
-    assert "output tokens/s per GPU" in decision.ranked_by
+    assert decision.ranked_by.startswith("highest output tokens/s at the highest load")
     assert decision.rejected["bf16"] == ["qualifies, but yields 0.5 times int4's output tokens/s"]
     assert all(c.qualifies for c in decision.candidates)
 
@@ -87,6 +90,23 @@ def test_a_degraded_kernel_counts_as_the_study_says(policy, winner):
     assert any("int4 ran degraded, as w8a16-fp8" in line for line in decision.limitations)
     if policy == "warn":
         assert "ran as w8a16-fp8" in decision.headline
+
+
+def test_a_variant_skipped_for_its_kernel_fails_that_gate_not_the_start():
+    verdicts = {n: verdict(n) for n in ("bf16", "int8")}
+    verdicts["int4"] = verdict("int4", "degraded", real="w8a16-fp8")
+    material = make_material(
+        make_study(on_degraded="skip"),
+        verdicts=verdicts,
+        points=[*sweep("bf16", 10), *sweep("int8", 15)],
+        failures=[failure("int4", kind="degraded")],
+    )
+    decision = decide(material)
+    assert [(g.gate, g.passed) for g in candidate(decision, "int4").gates] == [
+        ("starts", True),
+        ("kernel", False),
+    ]
+    assert not any(f.rule == "server did not run" for f in diagnose(material))
 
 
 def test_an_unknown_kernel_is_a_condition_of_the_recommendation_not_a_veto():
@@ -227,7 +247,9 @@ def test_ties_go_to_simplicity_then_to_fewer_gpus():
         }
     )
     points = [*sweep("bf16", 10), *sweep("tp2", 40), *sweep("odd", 20.2), *sweep("plain", 20)]
-    assert decide(make_material(study, points=points)).variant == "plain"
+    decision = decide(make_material(study, points=points))
+    assert decision.variant == "plain"
+    assert "output tokens/s per GPU" in decision.ranked_by
 
 
 def test_a_price_ranks_by_cost():
@@ -319,3 +341,56 @@ def test_items_for_proof_really_prove_it(items, lost, gained, margin, provable):
 
 def test_with_no_flips_the_need_agrees_with_the_quality_table():
     assert items_for_proof(Paired(40, 0, 0), 0.05) == items_needed(0.05)
+
+
+NAMES = ("bf16", "int8", "int4")
+OUTCOMES = ("non-inferior", "worse", "undecided", "not measured")
+KINDS = ("as expected", "degraded", "not what the checkpoint says", "unknown")
+
+
+@st.composite
+def materials(draw):
+    """Draw a study's results, with holes anywhere."""
+    points, verdicts, views, failures = [], {}, [], []
+    for name in NAMES:
+        for level in (1, 4, 8):
+            if draw(st.booleans()):
+                speed = draw(st.none() | st.floats(0.1, 1e4))
+                metrics = {} if speed is None else {"output_throughput_tok_s": speed}
+                passed = draw(st.sampled_from([True, False, None]))
+                points.append(row(name, level, passed=passed, **metrics))
+        if draw(st.booleans()):
+            verdicts[name] = verdict(name, draw(st.sampled_from(KINDS)))
+        if draw(st.booleans()):
+            outcome = "baseline" if name == "bf16" else draw(st.sampled_from(OUTCOMES))
+            views.append(quality(name, outcome, lost=draw(st.integers(0, 4))))
+        if draw(st.integers(0, 4)) == 0:
+            failures.append(failure(name))
+    return make_material(
+        points=points, verdicts=verdicts, quality=views, failures=failures, startups={}
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(materials())
+def test_whatever_is_missing_there_is_one_sound_answer(material):
+    decision = decide(material)
+    qualified = [c.variant for c in decision.candidates if c.qualifies]
+    assert len(decision.candidates) == len(NAMES)
+    assert (decision.outcome == "recommended") is bool(qualified)
+    assert decision.headline
+    if decision.outcome == "recommended":
+        assert decision.variant in qualified
+        assert set(decision.rejected) == set(NAMES) - {decision.variant}
+        assert decision.rollback
+    else:
+        assert decision.variant is None
+        undecided = any(c.qualifies is None for c in decision.candidates)
+        assert decision.outcome == ("undecided" if undecided else "none qualifies")
+    for found in decision.candidates:
+        assert found.score.value is None or found.qualifies is not False
+        failed = [gate for gate in found.gates if gate.passed is False]
+        assert (found.qualifies is False) is bool(failed)
+        assert all(gate.why for gate in found.gates)
+    assert decide(material) == decision
+    diagnose(material)

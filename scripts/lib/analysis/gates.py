@@ -26,6 +26,11 @@ BLOCKING = {
 """Whether a gate that could not be judged keeps the variant from being recommended."""
 
 
+SKIPPED = "degraded"
+"""The failure kind of a server that started and was not measured (``on_degraded: skip``): the
+kernel gate judges that."""
+
+
 def judge(material: Material, variant: str) -> list[Gate]:
     """Return the gates of one variant, in order, up to and including the first that fails."""
     gates = []
@@ -58,7 +63,11 @@ def blocks(material: Material, gate: Gate) -> bool:
 def starts(material: Material, variant: str) -> Gate:
     """The server came up and served."""
     rows = [r for r in material.points if r.variant == variant and (r.completed or r.valid)]
-    failures = [f for f in material.failures if f.variant == variant and f.stage != "quality"]
+    failures = [
+        f
+        for f in material.failures
+        if f.variant == variant and f.stage != "quality" and f.failure.kind != SKIPPED
+    ]
     startup = material.startups.get(variant)
     source = failures[0].source if failures else rows[0].sources[0] if _sources(rows) else ""
     if failures and not rows:

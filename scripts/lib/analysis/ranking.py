@@ -67,7 +67,9 @@ def rank(material: Material, variants: Sequence[str]) -> Ranking:
     if metric is None:
         return Ranking(None, rows, {}, "nothing: no throughput was measured at a common load")
     scores = {v: _score(material, v, list(by.values()), metric) for v, by in rows.items()}
-    return Ranking(metric, rows, scores, _ranked_by(metric, workloads))
+    several = any(material.study.variants[v].gpus > 1 for v in material.study.variants)
+    per_gpu = several and metric not in LOWER_IS_BETTER
+    return Ranking(metric, rows, scores, _ranked_by(metric, workloads, per_gpu))
 
 
 def _everywhere(rows: dict[str, dict[str, PointRow]], metric: str) -> bool:
@@ -86,8 +88,8 @@ def _score(material: Material, variant: str, rows: list[PointRow], metric: str) 
     return Value(value=mean, low=low, high=high, n=only.n)
 
 
-def _ranked_by(metric: str, workloads: list[str]) -> str:
-    share = "" if metric in LOWER_IS_BETTER else " per GPU"
+def _ranked_by(metric: str, workloads: list[str], per_gpu: bool) -> str:
+    share = " per GPU" if per_gpu else ""
     order = "lowest" if metric in LOWER_IS_BETTER else "highest"
     mean = f", geometric mean over {len(workloads)} workloads" if len(workloads) > 1 else ""
     return (

@@ -107,13 +107,14 @@ def _success(material: Material, version: str | None) -> Iterator[Rollback]:
     rate = material.study.slo.success_rate
     if rate is None:
         return
-    allowed = f"More than {percent(1 - rate)} of" if rate < 1 else "Any"
+    some = f"More than {percent(1 - rate)} of requests end" if rate < 1 else "A request ends"
+    answers = f"More than {percent(1 - rate)} of answers are" if rate < 1 else "An answer is"
     source = f"slo.success_rate = {rate:g}"
     if version_tuple(version) >= ERRORS_COUNTED_SINCE:
         # Aborts are left out: mostly they are clients that hang up.
         yield Rollback(
             name="Requests end in an error",
-            words=f"{allowed} requests end in an error inside the engine.",
+            words=f"{some} in an error inside the engine.",
             expression=_share_above(
                 'vllm:request_success_total{finished_reason="error"}',
                 "vllm:request_success_total",
@@ -124,7 +125,7 @@ def _success(material: Material, version: str | None) -> Iterator[Rollback]:
         )
     yield Rollback(
         name="HTTP errors",
-        words=f"{allowed} HTTP answers are 5xx.",
+        words=f"{answers} an HTTP 5xx error.",
         expression=_share_above(
             'http_requests_total{status="5xx"}', "http_requests_total", 1 - rate
         ),
@@ -146,12 +147,14 @@ def _kv_limit(
     measured = _measured(rows, "kv_usage_peak")
     if limit is not None:
         threshold, source = limit, f"slo.kv_usage_max = {limit:g}; {measured}"
+        name = "KV cache nearly full"
     elif peaks and max(peaks) + KV_HEADROOM < 1:
         threshold, source = max(peaks) + KV_HEADROOM, f"{measured}, plus {percent(KV_HEADROOM)}"
+        name = "KV cache fuller than measured"
     else:
         return
     yield Rollback(
-        name="KV cache nearly full",
+        name=name,
         words=f"KV-cache usage stays above {percent(threshold)} for 5 minutes.",
         expression=f"max by (instance) ({kv_usage_name(version)}) > {threshold:.4g}",
         for_="5m",
