@@ -120,6 +120,8 @@ INTEGERS = {
 TITLE = re.compile(r"=+ *Serving Benchmark Result *=+")
 _NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|inf|nan)"
 _PROGRESS = re.compile(r"100%\|[^|]*\|\s*(\d+)/(\d+)\s*\[")
+_OPEN_END = "\u2026"
+"""Marks a last number that may have been cut: the table's decimals are always two."""
 _NUM_PROMPTS = re.compile(r"\bnum_prompts=(\d+)|--num-prompts[ =](\d+)")
 _MEDIANS_MAY_DIFFER = 1e-6
 _RATES_MAY_DIFFER = 0.02
@@ -206,6 +208,8 @@ def _from_json(value: Any, count: int) -> BenchmarkResult:  # noqa: ANN401 - any
 def _from_table(text: str) -> BenchmarkResult:
     """Read the last printed table; what stands before it belongs to its command."""
     text = text.replace("\r", "\n")
+    if not re.search(r"(?:\s|=|\.\d\d)$", text):
+        text += _OPEN_END
     if other := other_tool_of_text(text):
         raise ValueError(f"this is a result of {other}, not of vllm bench serve")
     titles = list(TITLE.finditer(text))
@@ -241,7 +245,7 @@ def _after_table(text: str, start: int, next_title: int) -> str:
 
 def _row(text: str, label: str) -> str | None:
     """Return the last value printed behind a label; ``Peak ...`` rows are other rows."""
-    pattern = rf"(?:^|[^\w\s]|\dZ )\s*{label}\s*:?\s*(?:\|\s*)?({_NUMBER})(?![\w.])"
+    pattern = rf"(?:^|[^\w\s]|\dZ )\s*{label}\s*:?\s*(?:\|\s*)?({_NUMBER})(?![\w.{_OPEN_END}])"
     found = re.findall(pattern, text, re.MULTILINE | re.IGNORECASE)
     return str(found[-1]) if found else None
 
