@@ -8,7 +8,7 @@ lies inside that band. Everything else is undecided.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,17 +30,13 @@ from scripts.lib.study.models import Study
 Outcome = Literal["better", "worse", "tie", "undecided"]
 
 ALPHA = 0.05
-FEW_SESSIONS_BAND = 0.05
-"""Relative difference that two starts of one and the same server may show. With fewer than
-three sessions a side, the spread between servers cannot be seen in the repeats, so differences
-inside this band are never called (equal servers have been seen 1.7 % apart in throughput on an
-H200, and 6.9 % in public reports)."""
+RESTART_BAND = 0.07
+"""Relative difference that two starts of one and the same server may show: identical vLLM runs
+have publicly been seen 6.9 % apart. With fewer than three sessions a side the spread between
+servers cannot be seen in the repeats, so no difference inside this band is ever called."""
 MANY_SESSIONS_BAND = 0.02
 """With three sessions or more a side, the spread between servers is part of the test; this much
 is too small to matter."""
-SINGLE_RUN_BAND = 0.07
-"""Single runs closer than this are not told apart: the largest spread publicly seen between
-identical vLLM runs."""
 
 THROUGHPUTS = ("output_throughput_tok_s", "total_throughput_tok_s")
 LATENCIES = ("tpot_mean_ms", "ttft_mean_ms")
@@ -74,45 +70,34 @@ def run_value(digest: Digest, metric: str) -> float | None:
 
 @dataclass(frozen=True)
 class Samples:
-    """The repeats of one variant at one point: valid ones only."""
+    """The repeats of one variant at one point."""
 
     values: list[float]
     sessions: int
-    runs: int
-    why_none: str | None = None
 
 
-def samples_of(repeats: Sequence[Digest] | None, metric: str) -> Samples:
+def samples_of(repeats: Sequence[Digest], metric: str) -> Samples | None:
     """Return the values to compare: session means with three sessions, else single runs.
 
     Repetitions inside one session share a server; where there are enough servers, they are the
-    sample.
+    sample. None if a run is invalid or does not have the metric.
     """
-    if not repeats:
-        return Samples([], 0, 0, "was not measured here")
-    invalid = sum(not d.point.valid for d in repeats)
-    if invalid:
-        return Samples([], 0, 0, f"has {invalid} invalid of {len(repeats)} runs here")
     by_session: dict[int, list[float]] = {}
     for digest in repeats:
         value = run_value(digest, metric)
-        if value is None or value <= 0:
-            return Samples([], 0, 0, f"has no {metric} here")
+        if value is None or value <= 0 or not digest.point.valid:
+            return None
         by_session.setdefault(digest.session, []).append(value)
-    runs = len(repeats)
     if len(by_session) >= MIN_RUNS_FOR_INTERVAL:
         means = [float(np.exp(np.mean(np.log(values)))) for values in by_session.values()]
-        return Samples(means, len(by_session), runs)
-    return Samples([v for values in by_session.values() for v in values], len(by_session), runs)
+        return Samples(means, len(by_session))
+    return Samples([v for values in by_session.values() for v in values], len(by_session))
 
 
 def band_of(a: Samples, b: Samples) -> float:
     """Return the relative difference below which nothing is called between two samples."""
-    if min(a.sessions, b.sessions) >= MIN_RUNS_FOR_INTERVAL:
-        return MANY_SESSIONS_BAND
-    if min(len(a.values), len(b.values)) >= MIN_RUNS_FOR_INTERVAL:
-        return FEW_SESSIONS_BAND
-    return SINGLE_RUN_BAND
+    enough = min(a.sessions, b.sessions) >= MIN_RUNS_FOR_INTERVAL
+    return MANY_SESSIONS_BAND if enough else RESTART_BAND
 
 
 @dataclass(frozen=True)
@@ -129,9 +114,9 @@ class _Test:
 def compare(study: Study, digests: Sequence[Digest]) -> list[Comparison]:
     """Compare every variant with the baseline at every load point.
 
-    Welch's t-test on the logarithms of the repeats; p-values are corrected by Holm's method
-    over all comparisons of the study. Points where one side was not measured, or is invalid,
-    are left out.
+    A t-test on the logarithms of the repeats, with the noise pooled over the variants of a
+    point; p-values are corrected by Holm's method over all comparisons of the study. Points
+    where one side was not measured, or is invalid, are left out.
     """
     tests = _tests(study, digests)
     p_values = [t.difference.p for t in tests if t.difference.p is not None]
@@ -142,29 +127,51 @@ def compare(study: Study, digests: Sequence[Digest]) -> list[Comparison]:
 
 
 def _tests(study: Study, digests: Sequence[Digest]) -> list[_Test]:
-    groups = group_digests(digests)
-    metrics = compared_metrics(digests)
     tests = []
-    for key in sorted(groups, key=lambda k: (k[1], k[3], k[0])):
-        variant, workload, kind, level = key
-        if variant == study.baseline:
-            continue
-        for metric in metrics:
-            a = samples_of(groups[key], metric)
-            b = samples_of(groups.get((study.baseline, workload, kind, level)), metric)
-            if a.values and b.values:
-                tests.append(
-                    _Test(
-                        workload=workload,
-                        level=level,
-                        metric=metric,
-                        variant=variant,
-                        difference=compare_repeats(a.values, b.values),
-                        band=band_of(a, b),
-                        sessions=min(a.sessions, b.sessions),
-                    )
+    for (workload, _, level), variants in points_of(digests).items():
+        for metric in compared_metrics(digests):
+            samples = samples_at(variants, metric)
+            baseline = samples.get(study.baseline)
+            if baseline is None:
+                continue
+            tests += [
+                _Test(
+                    workload=workload,
+                    level=level,
+                    metric=metric,
+                    variant=name,
+                    difference=compare_repeats(
+                        own.values, baseline.values, others(samples, name, study.baseline)
+                    ),
+                    band=band_of(own, baseline),
+                    sessions=min(own.sessions, baseline.sessions),
                 )
+                for name, own in samples.items()
+                if name != study.baseline
+            ]
     return tests
+
+
+Variants = dict[str, list[Digest]]
+
+
+def points_of(digests: Sequence[Digest]) -> dict[tuple[str, str, float], Variants]:
+    """Return the repeats of every variant at each (workload, kind, level), in that order."""
+    points: dict[tuple[str, str, float], Variants] = {}
+    for (variant, workload, kind, level), repeats in sorted(group_digests(digests).items()):
+        points.setdefault((workload, kind, level), {})[variant] = repeats
+    return dict(sorted(points.items()))
+
+
+def samples_at(variants: Mapping[str, Sequence[Digest]], metric: str) -> dict[str, Samples]:
+    """Return the samples of every variant that has a sound one at this point."""
+    samples = {name: samples_of(repeats, metric) for name, repeats in variants.items()}
+    return {name: own for name, own in samples.items() if own is not None}
+
+
+def others(samples: Mapping[str, Samples], *pair: str) -> list[list[float]]:
+    """Return the values of the variants outside ``pair``, for the noise only."""
+    return [own.values for name, own in samples.items() if name not in pair]
 
 
 def _comparison(test: _Test, p_adjusted: float | None) -> Comparison:

@@ -14,10 +14,11 @@ from scripts.lib.analysis.comparisons import (
     compared_metrics,
     is_higher_better,
     judge,
-    samples_of,
+    others,
+    points_of,
+    samples_at,
 )
 from scripts.lib.analysis.digest import Digest
-from scripts.lib.analysis.points import group_digests
 from scripts.lib.analysis.statistics import compare_repeats
 from scripts.lib.analysis.summary import Crossover
 from scripts.lib.load.limits import PERCENTILE_FLOORS
@@ -42,7 +43,7 @@ def find_crossovers(
 
     A variant shares the first place when it cannot be told from the best one: by the test of
     :mod:`comparisons` (corrected within the level) where there are repeats, and when it is
-    within ``SINGLE_RUN_BAND`` where there are not. Levels with fewer than two measured variants
+    within ``RESTART_BAND`` where there are not. Levels with fewer than two measured variants
     are left out.
 
     Args:
@@ -66,18 +67,18 @@ def find_crossovers(
 
 def _by_workload(digests: Sequence[Digest]) -> dict[str, Levels]:
     workloads: dict[str, Levels] = {}
-    for (variant, workload, kind, level), repeats in group_digests(digests).items():
+    for (workload, kind, level), variants in points_of(digests).items():
         if kind in ("concurrency", "rate"):
-            workloads.setdefault(workload, {}).setdefault(level, {})[variant] = repeats
+            workloads.setdefault(workload, {})[level] = variants
     return workloads
 
 
 def best_at(study: Study, variants: Mapping[str, Sequence[Digest]], metric: str) -> list[str]:
     """Return the best variant and those tied with it, in the study's order; [] if under two."""
-    samples = {}
-    for name, repeats in variants.items():
-        if not _withheld(repeats, metric) and (own := samples_of(repeats, metric)).values:
-            samples[name] = own
+    samples = samples_at(
+        {name: repeats for name, repeats in variants.items() if not _withheld(repeats, metric)},
+        metric,
+    )
     if len(samples) < 2:
         return []
     sign = -1 if is_higher_better(metric) else 1
@@ -96,16 +97,19 @@ def _withheld(repeats: Sequence[Digest], metric: str) -> bool:
 
 
 def _tied_with(first: str, samples: Mapping[str, Samples], metric: str) -> list[str]:
-    others = [name for name in samples if name != first]
+    rivals = [name for name in samples if name != first]
     differences = {
-        name: compare_repeats(samples[name].values, samples[first].values) for name in others
+        name: compare_repeats(
+            samples[name].values, samples[first].values, others(samples, name, first)
+        )
+        for name in rivals
     }
-    tested = [name for name in others if differences[name].p is not None]
+    tested = [name for name in rivals if differences[name].p is not None]
     p_values = [differences[name].p for name in tested]
     adjusted = multipletests(p_values, method="holm")[1] if tested else []
     p_adjusted = dict(zip(tested, map(float, adjusted), strict=True))
     tied = []
-    for name in others:
+    for name in rivals:
         band = band_of(samples[name], samples[first])
         if name in p_adjusted:
             outcome, _ = judge(differences[name], p_adjusted[name], band, metric)

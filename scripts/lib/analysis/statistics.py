@@ -114,6 +114,10 @@ def mean_value(values: Sequence[float | None], missing: str) -> Value:
     return Value(value=float(np.mean(known)), low=low, high=high, n=len(known))
 
 
+RESOLUTION = 1e-6
+"""Smallest relative spread of repeats that is believed: the resolution of the records."""
+
+
 @dataclass(frozen=True)
 class Difference:
     """The ratio of two sets of repeats. Interval and p are None without enough repeats."""
@@ -128,22 +132,36 @@ class Difference:
 def compare_repeats(
     variant: Sequence[float] | Floats,
     baseline: Sequence[float] | Floats,
+    others: Sequence[Sequence[float]] = (),
     confidence: float = CONFIDENCE,
 ) -> Difference:
-    """Compare two sets of positive repeats by Welch's t-test on their logarithms.
+    """Compare two sets of positive repeats by a t-test on their logarithms.
 
-    The ratio is that of the geometric means. With fewer than three repeats on either side
-    there is neither interval nor p. Repeats without any spread (all equal on both sides) are
-    treated as a spread of one part in a million, the resolution of the records.
+    The ratio is that of the geometric means. The noise of a repeat is pooled over both sides
+    and over ``others``, as in an analysis of variance: three repeats a side alone know too
+    little of it (on resampled records, Welch's test found a difference of 10 % in 60 % of the
+    cases in which the pooled one found it in 76 %). It is never taken to be less than the two
+    sides themselves show. With fewer than three repeats on either side there is neither
+    interval nor p.
+
+    Args:
+        variant: Its repeats.
+        baseline: The repeats it is compared with.
+        others: Repeats of further variants of the same point, for the noise only.
+        confidence: Of the interval of the ratio.
     """
     a, b = np.log(np.asarray(variant, float)), np.log(np.asarray(baseline, float))
     difference = float(a.mean() - b.mean())
     runs = (len(a), len(b))
     if min(runs) < MIN_RUNS_FOR_INTERVAL:
         return Difference(float(np.exp(difference)), None, None, None, runs)
-    parts = [max(float(x.var(ddof=1)), 1e-12) / len(x) for x in (a, b)]
-    error = sum(parts) ** 0.5
-    freedom = sum(parts) ** 2 / sum(part**2 / (n - 1) for part, n in zip(parts, runs, strict=True))
+    own = pooled_spread([variant, baseline])
+    everyone = pooled_spread([variant, baseline, *others])
+    assert own is not None
+    assert everyone is not None
+    spread = max(own[0], everyone[0], RESOLUTION)
+    error = spread * (1 / len(a) + 1 / len(b)) ** 0.5
+    freedom = everyone[1]
     half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
     return Difference(
         ratio=float(np.exp(difference)),
@@ -154,7 +172,7 @@ def compare_repeats(
     )
 
 
-def pooled_spread(groups: Sequence[Sequence[float]]) -> tuple[float, int] | None:
+def pooled_spread(groups: Sequence[Sequence[float] | Floats]) -> tuple[float, int] | None:
     """Return the relative standard deviation within groups of repeats, and its freedom.
 
     Args:

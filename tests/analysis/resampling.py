@@ -1,0 +1,174 @@
+"""Simulates studies from recorded requests, to learn how often the comparison is wrong.
+
+Source: two recorded sessions of one and the same H200 server (``bf16``, and ``gptq``, which
+was served unquantized), at four levels. A simulated study has a baseline ``a`` and a variant
+``b``, three repetitions of each level, and one server for each session.
+"""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from scripts.lib.analysis.digest import Digest
+from scripts.lib.study.models import Study
+from tests import factories
+
+SESSIONS = ("bf16", "gptq")
+ONE = [factories.record(sent_s=0, first_token_s=1, last_token_s=2, input_tokens=1, output_tokens=2)]
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One level in both sessions; arrays of shape (2, requests)."""
+
+    level: int
+    ttft_s: np.ndarray
+    decode_s: np.ndarray
+    tokens: np.ndarray
+    duration_s: np.ndarray
+
+    @property
+    def spread(self) -> dict[str, float]:
+        """How far one run is from the mean of both, in relative terms, for each metric."""
+        tpot = [
+            np.mean((d / (t - 1))[t > 1]) for d, t in zip(self.decode_s, self.tokens, strict=True)
+        ]
+        pairs = {
+            "ttft": self.ttft_s.mean(axis=1),
+            "tpot": tpot,
+            "throughput": self.tokens.sum(axis=1) / self.duration_s,
+        }
+        return {name: abs(float(np.log(a / b))) / 2**0.5 for name, (a, b) in pairs.items()}
+
+
+def record_levels(levels=factories.H200_LEVELS) -> list[Recorded]:
+    return [_recorded(level) for level in levels]
+
+
+def _recorded(level: int) -> Recorded:
+    both = [factories.h200_records(name, level) for name in SESSIONS]
+    return Recorded(
+        level,
+        np.array([[r["first_token_s"] - r["sent_s"] for r in s] for s in both]),
+        np.array([[r["last_token_s"] - r["first_token_s"] for r in s] for s in both]),
+        np.array([[r["output_tokens"] for r in s] for s in both]),
+        np.array([max(r["last_token_s"] for r in s) - s[0]["sent_s"] for s in both]),
+    )
+
+
+def draw_requests(rng: Rng, point: Recorded) -> Callable[[float], dict]:
+    """Draw a study's prompts at one level once; then runs that resample their requests.
+
+    Each request of a run takes its times from one of the two sessions at random.
+    """
+    prompts = rng.integers(0, point.tokens.shape[1], point.tokens.shape[1])
+
+    def run(factor: float) -> dict:
+        source = rng.integers(0, 2, len(prompts))
+        ttft, decode, tokens = (
+            values[source, prompts] for values in (point.ttft_s, point.decode_s, point.tokens)
+        )
+        return _measured(point, factor * ttft, factor * decode, tokens)
+
+    return run
+
+
+def draw_spread(rng: Rng, point: Recorded) -> Callable[[float], dict]:
+    """Draw runs that differ, in each metric, by as much as the two recorded sessions did."""
+    spread = point.spread
+
+    def run(factor: float) -> dict:
+        ttft, decode = factor * point.ttft_s[0], factor * point.decode_s[0]
+        measured = _measured(point, ttft, decode, point.tokens[0])
+        noise = {name: rng.lognormal(0, sigma) for name, sigma in spread.items()}
+        return {name: value * noise[name] for name, value in measured.items()}
+
+    return run
+
+
+def _measured(point: Recorded, ttft, decode, tokens) -> dict:
+    several = tokens > 1
+    return {
+        "ttft": 1000 * ttft,
+        "tpot": 1000 * decode[several] / (tokens[several] - 1),
+        "throughput": float(tokens.sum() / makespan(ttft + decode, point.level)),
+    }
+
+
+def makespan(durations, concurrency: int) -> float:
+    """Return how long a closed loop takes for requests of these durations."""
+    free = [0.0] * concurrency
+    for duration in durations:
+        heapq.heapreplace(free, free[0] + duration)
+    return max(free)
+
+
+def simulate_study(
+    rng: Rng,
+    recorded: list[Recorded],
+    draw: Callable[[Rng, Recorded], Callable[[float], dict]],
+    *,
+    slowdown: float = 1.0,
+    repetitions: int = 3,
+    sessions: int = 1,
+    session_spread: float = 0.0,
+) -> list[Digest]:
+    """Return the digests of ``a`` and of ``b``, which takes ``slowdown`` times as long.
+
+    ``session_spread``: relative spread between servers, on top of that of runs.
+    """
+    runs = [draw(rng, point) for point in recorded]
+    digests = []
+    for variant, factor in (("a", 1.0), ("b", slowdown)):
+        for session in range(1, sessions + 1):
+            server = factor * rng.lognormal(0, session_spread)
+            for point, run in zip(recorded, runs, strict=True):
+                digests += [
+                    _digest(point, run(server), variant, session, repetition)
+                    for repetition in range(1, repetitions + 1)
+                ]
+    return digests
+
+
+def _digest(point: Recorded, measured: dict, variant: str, session: int, repetition: int) -> Digest:
+    raw = factories.make_point(
+        ONE,
+        concurrency=point.level,
+        repetition=repetition,
+        output_throughput_tok_s=measured["throughput"],
+    )
+    return Digest(
+        variant=variant,
+        workload="w",
+        session=session,
+        kind="concurrency",
+        level=float(point.level),
+        point=raw,
+        samples={"ttft": measured["ttft"], "tpot": measured["tpot"]},
+        good=None,
+        series={},
+        oom=0,
+        warnings=(),
+        source=f"runs/{variant}/w/session{session}/load.json",
+    )
+
+
+def study_of_two() -> Study:
+    return Study.model_validate(
+        {
+            "study": "two",
+            "baseline": "a",
+            "engine": {"address": "http://127.0.0.1:8000"},
+            "checkpoints": {"a": {"path": "a"}},
+            "variants": {"a": {"checkpoint": "a"}, "b": {"checkpoint": "a"}},
+            "workloads": {
+                "w": {
+                    "dataset": {"sharegpt": "x.json"},
+                    "concurrency": list(factories.H200_LEVELS),
+                }
+            },
+        }
+    )
