@@ -1,6 +1,7 @@
 """Whatever a log goes through on its way, the reader neither breaks nor makes something up."""
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,7 @@ def whole(name):
 
 
 names = st.sampled_from(sorted(TEXTS))
+whole_lines = st.sampled_from(sorted(name for name in TEXTS if "terminal_wrapped" not in name))
 prefixes = st.one_of(
     st.sampled_from(
         [
@@ -81,7 +83,7 @@ prefixes = st.one_of(
 
 
 @few
-@given(names, prefixes)
+@given(whole_lines, prefixes)
 def test_a_prefix_before_every_line_changes_nothing(name, prefix):
     text = "".join(prefix + line + "\n" for line in TEXTS[name].splitlines())
     assert facts(text) == whole(name)
@@ -112,23 +114,28 @@ def test_a_cut_file_says_less_and_nothing_else(name, share):
 @given(names, st.integers(0, 2**32))
 def test_interleaved_processes_change_nothing(name, seed):
     """Lines of one process keep their order; those of others come between them."""
-    by_process = {}
-    for line in TEXTS[name].splitlines():
-        process = line.split(")")[0] if line.startswith("(") else ""
-        by_process.setdefault(process, []).append(line)
-    if "ready" not in name and sum(1 for p in by_process if "APIServer" in p) > 1:
-        return  # two starts in one file: their order is the fact
+    lines = TEXTS[name].splitlines()
+    ranks = {}
+    for line in lines:
+        if rank := re.match(r"(?:\x1b\[[\d;]*m)?\((?:VllmWorker|Worker|EngineCore)[^)]*\)", line):
+            ranks.setdefault(rank[0], []).append(line)
+    queues = list(ranks.values())
+    if len(queues) < 2 or name.endswith("fail_then_ok.txt"):
+        return
     dice = random.Random(seed)
-    queues = [lines for lines in by_process.values() if lines]
-    mixed = []
+    place = next(i for i, line in enumerate(lines) if any(line in queue for queue in queues))
+    mixed = lines[:place]
+    others = [line for line in lines[place:] if not any(line in queue for queue in queues)]
+    queues = [list(queue) for queue in queues]
     while queues:
         queue = dice.choice(queues)
         mixed.append(queue.pop(0))
-        queues = [lines for lines in queues if lines]
+        queues = [queue for queue in queues if queue]
+    mixed += others
     found = read_log_text("\n".join(mixed) + "\n")
     full = whole(name)
     for key in ("weights_gib", "kv_cache_tokens", "gpu_blocks", "max_concurrency", "kernels"):
-        assert getattr(found, key) in (full[key], None)
+        assert getattr(found, key) == full[key]
 
 
 @few
@@ -144,7 +151,7 @@ def test_a_terminal_that_wraps_lines_changes_nothing(name, width):
 
 
 @few
-@given(names)
+@given(whole_lines)
 def test_carriage_returns_and_windows_line_ends_change_nothing(name):
     assert facts(TEXTS[name].replace("\n", "\r\n")) == whole(name)
     bar = "Loading:  33%|###   | 1/3 [00:00<00:01,  1.42it/s]\r"
@@ -170,11 +177,10 @@ def test_the_size_of_blocks_changes_nothing(name, size):
 def test_any_text_is_read_or_refused(text):
     try:
         found = read_log_text(text)
-    except ValueError as error:
-        assert str(error)
-    else:
-        assert found.kernels == []
-        assert found.kv_cache_tokens is None
+    except ValueError:
+        return
+    assert found.kernels == []
+    assert found.kv_cache_tokens is None
 
 
 def test_utf16_of_powershell(tmp_path):

@@ -203,8 +203,8 @@ def test_a_cut_anywhere_invents_nothing(end):
 def test_any_text_is_read_or_refused(text):
     try:
         assert parse_metrics(text).prompt_tokens is None
-    except ValueError as error:
-        assert str(error)
+    except ValueError:
+        return
 
 
 def test_command_line(tmp_path, capsys):

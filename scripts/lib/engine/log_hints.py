@@ -107,7 +107,7 @@ def too_little_free(values: Values) -> str:
     """Say which share of the GPU is free now."""
     free, total = values.get("free"), values.get("total")
     if free is None or total is None or float(total) <= 0:
-        return "free the GPU of other processes (nvidia-smi lists them) or lower gpu_memory_utilization"
+        return "end the other processes on this GPU or lower gpu_memory_utilization"
     share = math.floor(100 * float(free) / float(total)) / 100
     return (
         f"{free} of {total} GiB are free: end the other processes on this GPU (nvidia-smi lists "

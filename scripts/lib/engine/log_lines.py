@@ -24,7 +24,8 @@ _SAMPLE = 1 << 16
 _NARROWEST, _WIDEST = 60, 400
 _LARGEST_COPY = 1 << 23
 _BEGINS = re.compile(
-    r"\s*(?:[\w.-]+\s*\|\s*|>\s*)?(?:\(\w+ (?:rank=\d+ )?pid=|(?:INFO|WARNING|ERROR|DEBUG)\b|Traceback )"
+    r"\s*(?:[\w.-]+\s*\|\s*|>\s*)?(?:\(\w+ (?:rank=\d+ "
+    r")?pid=|(?:INFO|WARNING|ERROR|DEBUG)\b|Traceback )"
 )
 """The beginning of a line of vLLM's log, behind the prefix of a container or a quotation."""
 _STRANGE_SHARE = 0.05

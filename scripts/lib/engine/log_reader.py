@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from scripts.lib.engine import log_rules as rules
+from scripts.lib.engine.log_causes import SPECIFIC
 from scripts.lib.engine.log_facts import facts_of
-from scripts.lib.engine.log_failures import DEATHS, SPECIFIC, WRAPPERS, FailureRule
+from scripts.lib.engine.log_failures import DEATHS, WRAPPERS, FailureRule
 from scripts.lib.engine.log_lines import (
     Edges,
     Search,

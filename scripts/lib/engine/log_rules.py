@@ -120,7 +120,8 @@ FACTS: tuple[Rule, ...] = (
     Rule(
         "moe_backend",
         " MoE backend",
-        r"Using '?([\w\x20]+?)'? (Fp8|FP8|NvFp4|NVFP4|MxFp4|Mxfp4|MXFP4|MxFp8|Mxfp8|MXFP8|WNA16|Int8|W4A8"
+        r"Using '?([\w\x20]+?)'? "
+        r"(Fp8|FP8|NvFp4|NVFP4|MxFp4|Mxfp4|MXFP4|MxFp8|Mxfp8|MXFP8|WNA16|Int8|W4A8"
         r"|W4A8 Int8|Unquantized|Humming) MoE backend",
     ),
     Rule("moe_method", "MoEMethod", r"\bUsing (\w+MoEMethod)\b"),
@@ -132,7 +133,8 @@ FACTS: tuple[Rule, ...] = (
         "attention",
         "backend",
         r"Using (?:AttentionBackendEnum\.|_Backend\.)?([\w/.-]+(?:\x20[\w/.-]+){0,3}?) backend"
-        r"(?: on (?:V1 engine|XPU)(?: by default)?| out of potential backends: .*| \(selected via .*|"
+        r"(?: on (?:V1 engine|XPU)(?: by default)?| out of potential backends: .*| \(selected via "
+        r".*|"
         r" with \w+ KV cache layout.*| for \w+ on V1 engine)?\.?\s*$",
     ),
     Rule("marlin_capability", "compute capability", r"with compute capability (\d+\.\d+)"),
@@ -213,6 +215,7 @@ ATTENTION_NAME = re.compile(
     r"(?i)flash|xformers|sdpa|attn|attention|pallas|\bmla\b|_mla|flex|triton|rocm|ipex|turboquant"
 )
 NOT_ATTENTION = re.compile(
-    r"(?i)mxfp4|quark_moe|MoE|MLA prefill|all-?reduce|sampling|guided|structured|all2all|vit\b|encoder"
+    r"(?i)mxfp4|quark_moe|MoE|MLA "
+    r"prefill|all-?reduce|sampling|guided|structured|all2all|vit\b|encoder"
     r"|profiler|communicat|grammar|cudagraph"
 )

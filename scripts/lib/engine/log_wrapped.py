@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from scripts.lib.engine import log_rules as rules
-from scripts.lib.engine.log_failures import SPECIFIC
+from scripts.lib.engine.log_causes import SPECIFIC
 from scripts.lib.engine.log_lines import quote
 from scripts.lib.engine.log_start import READERS, Failed, Start
 

@@ -245,7 +245,7 @@ def _after_table(text: str, start: int, next_title: int) -> str:
 
 def _row(text: str, label: str) -> str | None:
     """Return the last value printed behind a label; ``Peak ...`` rows are other rows."""
-    pattern = rf"(?:^|[^\w\s]|\dZ )\s*{label}\s*:?\s*(?:\|\s*)?({_NUMBER})(?![\w.{_OPEN_END}])"
+    pattern = rf"(?:^|[^\w\s]|\dZ )\s*{label}\s*:?\s*(?:\|\s*)?({_NUMBER})(?![\w.,{_OPEN_END}])"
     found = re.findall(pattern, text, re.MULTILINE | re.IGNORECASE)
     return str(found[-1]) if found else None
 
