@@ -73,13 +73,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; on a narrow screen each row becomes a card. ``even``: columns of equal width."""
+    """A table; on a narrow screen each row becomes a card.
+
+    ``even``: columns of equal width. ``compact``: cells so short that a card has several a line.
+    """
 
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     empty: str = "Nothing to show."
     even: bool = False
+    compact: bool = False
     title: str = ""
     kind: Literal["table"] = "table"
 

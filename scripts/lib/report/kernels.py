@@ -139,7 +139,7 @@ def _times(ledger: list[LedgerRow], names: Names) -> Details:
     text = Text(
         "Whether files came from the page cache is unknown, so these times compare nothing."
     )
-    table = Table("Start-up times, not comparable.", columns, rows)
+    table = Table("Start-up times, not comparable.", columns, rows, compact=True)
     return Details("Start-up times (not comparable)", [text, table])
 
 

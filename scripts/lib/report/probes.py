@@ -19,7 +19,7 @@ from scripts.lib.report.blocks import (
     Tone,
 )
 from scripts.lib.report.names import Names
-from scripts.lib.report.numbers import EN_DASH, MINUS, number, plural, share
+from scripts.lib.report.numbers import EN_DASH, number, plural, share
 
 OUTCOME_TONES: dict[str, Tone] = {
     "baseline": "plain",
@@ -80,18 +80,7 @@ def _verdict(view: QualityView, names: Names) -> list[Cell]:
 
 
 def _test_words(view: QualityView) -> list[str]:
-    notes = []
-    if view.difference_low is not None and view.difference_high is not None:
-        low, high = _points(view.difference_low), _points(view.difference_high)
-        notes.append(f"{low} to {high} points")
-    if view.p_value is not None:
-        notes.append(f"McNemar p = {number(view.p_value)}")
-    return notes
-
-
-def _points(difference: float) -> str:
-    points = round(100 * difference)
-    return f"{'+' if points > 0 else MINUS if points < 0 else ''}{abs(points)}"
+    return [] if view.p_value is None else [f"McNemar p = {number(view.p_value)}"]
 
 
 def _share_cell(value: Value) -> Cell:

@@ -195,7 +195,7 @@ def _lengths(one: WorkloadView, names: Names) -> Table:
     ]
     columns = [Column("Length in tokens"), *[Column(name, numeric=True) for name in _LENGTHS]]
     caption = "Lengths as they really were. A quantized model may answer longer than its baseline."
-    return Table(caption, columns, rows)
+    return Table(caption, columns, rows, compact=True)
 
 
 def _length_cells(lengths: Mapping[str, float]) -> list[Cell]:

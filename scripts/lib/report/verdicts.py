@@ -118,7 +118,7 @@ def _gate_table(summary: Summary, names: Names) -> Table:
     ]
     ranked_by = summary.decision.ranked_by
     caption = f"Each variant goes through the gates; those that qualify are ranked by {ranked_by}."
-    return Table(caption, columns, rows, "There was nothing to judge.")
+    return Table(caption, columns, rows, "There was nothing to judge.", compact=True)
 
 
 def _gate_cell(candidate: Candidate, kind: str) -> Cell:
