@@ -26,8 +26,9 @@ from scripts.lib.engine.startup import LogFacts, Startup
 from scripts.lib.study.models import Study
 from scripts.lib.telemetry.host import Cpu, Gpu, Host
 
-ADDRESS = "imported"
-"""Stands for the engine: nothing is started for an imported study."""
+ADDRESS = "http://localhost/imported"
+"""Stands for the engine: nothing is started for an imported study, and host.json is the machine
+on which it ran (of a server elsewhere the plan would not believe that)."""
 
 VARIANT_KEYS = (
     "label",
