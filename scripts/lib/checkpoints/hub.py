@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import glob
+import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -13,11 +15,14 @@ from huggingface_hub import (
     HfApi,
     RepoFile,
     constants,
+    get_cached_repo_tree,
     get_token,
     snapshot_download,
     try_to_load_from_cache,
 )
+from huggingface_hub.errors import CachedRepoTreeNotFoundError, HFValidationError
 from huggingface_hub.file_download import repo_folder_name
+from huggingface_hub.utils.tqdm import disable_progress_bars
 
 from scripts.lib.checkpoints.build import weights_of
 from scripts.lib.checkpoints.errors import CheckpointError
@@ -34,65 +39,73 @@ NOT_SERVED = [
 
 OLDER_WEIGHTS = ["*.bin", "*.pt", "*.pth"]
 REPORT_EVERY_S = 15.0
+SHA256 = re.compile(r"[0-9a-f]{64}")
 
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """The files of a repository at one commit, in the hub's cache."""
+def fetch_snapshot(source: HubSource, say: Say) -> Path:
+    """Return the folder of the repository's files at the commit, fetched where they are missing.
 
-    folder: Path
-    sha256: dict[str, str] = field(default_factory=dict)  # as the hub has them; large files only
-
-
-def fetch_snapshot(source: HubSource, say: Say) -> Snapshot:
-    """Return the repository's files at the commit, fetched where they are missing.
-
-    Without a connection (or with HF_HUB_OFFLINE) a snapshot that was fetched before will do.
-    An interrupted download continues where it was.
+    What was fetched whole is used without asking the hub: a commit never changes. An interrupted
+    download continues where it was.
 
     Raises:
         CheckpointError: It cannot be had; the message says why, and how it could.
     """
-    try:
-        files = _list_files(source)
-    except Exception as error:  # noqa: BLE001 - the client also raises those of its libraries
-        snapshot = Snapshot(_fetched_before(source, error))
-        say("the hub cannot be asked: using the snapshot that was fetched before")
-    else:
-        snapshot = _fetch(source, files, say)
-    if not weights_of(snapshot.folder):
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    folder = _whole_in_cache(source) or _ask_hub(source, say)
+    if not weights_of(folder):
         raise CheckpointError(
             f"{source.repo} at {source.revision[:12]} has no weights that vLLM serves "
             "(*.safetensors, *.bin): check repo, revision and allow_patterns"
         )
-    return snapshot
+    return folder
 
 
-def refuse_damaged(snapshot: Snapshot, files: list[File]) -> None:
-    """Compare the files' hashes with the hub's.
+def refuse_damaged(folder: Path, files: list[File]) -> None:
+    """Compare the SHA-256 of large files with the hub's, which names them in its cache.
 
     Raises:
         CheckpointError: One of them differs.
     """
     for file in files:
-        if snapshot.sha256.get(file.path, file.sha256) != file.sha256:
-            blob = (snapshot.folder / file.path).resolve()
+        blob = (folder / file.path).resolve()
+        if SHA256.fullmatch(blob.name) and blob.name != file.sha256:
             raise CheckpointError(
                 f"{blob} is damaged (its SHA-256 is not the hub's): delete it and run again"
             )
 
 
-def _list_files(source: HubSource) -> list[RepoFile]:
-    tree = HfApi().list_repo_tree(source.repo, revision=source.revision, recursive=True)
-    return [entry for entry in tree if isinstance(entry, RepoFile)]
+def _whole_in_cache(source: HubSource) -> Path | None:
+    try:
+        files = get_cached_repo_tree(source.repo, revision=source.revision)
+    except (CachedRepoTreeNotFoundError, HFValidationError):
+        return None
+    wanted = _wanted(source, files)
+    if not wanted or _missing(source, wanted):
+        return None
+    return _fetched_before(source)
 
 
-def _fetch(source: HubSource, files: list[RepoFile], say: Say) -> Snapshot:
-    allowed, ignored = source.allow_patterns or None, _ignored(source, [f.path for f in files])
-    wanted = [file for file in files if _wanted(file.path, allowed, ignored)]
-    missing = [file for file in wanted if not _cached(source, file.path)]
+def _ask_hub(source: HubSource, say: Say) -> Path:
+    say(f"asking the hub for {source.repo} at {source.revision[:12]}")
+    try:
+        tree = HfApi().list_repo_tree(source.repo, revision=source.revision, recursive=True)
+        files = [entry for entry in tree if isinstance(entry, RepoFile)]
+    except Exception as error:  # noqa: BLE001 - the client also raises those of its libraries
+        # An older client fetched it, say, and left no list of what is whole.
+        folder = _fetched_before(source)
+        if folder is None:
+            raise CheckpointError(_explain(source, error)) from error
+        say("the hub cannot be asked: using what was fetched before")
+        return folder
+    return _fetch(source, _wanted(source, files), say)
+
+
+def _fetch(source: HubSource, files: list[RepoFile], say: Say) -> Path:
+    missing = _missing(source, files)
     size = sum(file.size or 0 for file in missing)
     if missing:
         cache = Path(constants.HF_HUB_CACHE)
@@ -103,49 +116,41 @@ def _fetch(source: HubSource, files: list[RepoFile], say: Say) -> Snapshot:
             folder = snapshot_download(
                 source.repo,
                 revision=source.revision,
-                allow_patterns=allowed,
-                ignore_patterns=ignored,
+                allow_patterns=[glob.escape(file.path) for file in files],
             )
     except Exception as error:  # noqa: BLE001 - the client also raises those of its libraries
         raise CheckpointError(_explain(source, error)) from error
-    return Snapshot(Path(folder), {f.path: f.lfs.sha256 for f in wanted if f.lfs is not None})
+    return Path(folder)
 
 
-def _ignored(source: HubSource, names: list[str] | None) -> list[str] | None:
-    """Return what is not fetched: older weights too where there are safetensors."""
+def _wanted(source: HubSource, files: list[RepoFile]) -> list[RepoFile]:
+    """Return the files to be fetched: older weights only where there are no safetensors."""
     if source.allow_patterns:
-        return None
-    if names is not None and not any(name.endswith(".safetensors") for name in names):
-        return NOT_SERVED
-    return [*NOT_SERVED, *OLDER_WEIGHTS]
+        return [file for file in files if _matches(file, source.allow_patterns)]
+    newer = any(file.path.endswith(".safetensors") for file in files)
+    left_out = [*NOT_SERVED, *OLDER_WEIGHTS] if newer else NOT_SERVED
+    return [file for file in files if not _matches(file, left_out)]
 
 
-def _wanted(name: str, allowed: list[str] | None, ignored: list[str] | None) -> bool:
-    """Say if the hub's client would fetch this file."""
-    if allowed and not any(fnmatch(name, pattern) for pattern in allowed):
-        return False
-    return not any(fnmatch(name, pattern) for pattern in ignored or [])
+def _matches(file: RepoFile, patterns: list[str]) -> bool:
+    return any(fnmatch(file.path, pattern) for pattern in patterns)
 
 
-def _cached(source: HubSource, name: str) -> bool:
-    found = try_to_load_from_cache(source.repo, name, revision=source.revision)
-    return isinstance(found, str)
+def _missing(source: HubSource, files: list[RepoFile]) -> list[RepoFile]:
+    def cached(file: RepoFile) -> bool:
+        found = try_to_load_from_cache(source.repo, file.path, revision=source.revision)
+        return isinstance(found, str)
+
+    return [file for file in files if not cached(file)]
 
 
-def _fetched_before(source: HubSource, error: Exception) -> Path:
-    """Return the whole snapshot in the cache, or say why the hub could not be asked."""
+def _fetched_before(source: HubSource) -> Path | None:
+    """Return the snapshot's folder in the cache if it holds a checkpoint."""
     try:
-        return Path(
-            snapshot_download(
-                source.repo,
-                revision=source.revision,
-                allow_patterns=source.allow_patterns or None,
-                ignore_patterns=_ignored(source, None),
-                local_files_only=True,
-            )
-        )
-    except Exception:  # noqa: BLE001 - the first error is the one that matters
-        raise CheckpointError(_explain(source, error)) from error
+        found = try_to_load_from_cache(source.repo, "config.json", revision=source.revision)
+    except HFValidationError:
+        return None
+    return Path(found).parent if isinstance(found, str) else None
 
 
 def _explain(source: HubSource, error: Exception) -> str:

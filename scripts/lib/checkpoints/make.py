@@ -233,11 +233,11 @@ def _from_hub(job: Job) -> Manifest:
     link.parent.mkdir(parents=True, exist_ok=True)
     temporary = link.with_name(f".{link.name}.{os.getpid()}")
     temporary.unlink(missing_ok=True)
-    temporary.symlink_to(snapshot.folder.resolve(), target_is_directory=True)
+    temporary.symlink_to(snapshot.resolve(), target_is_directory=True)
     temporary.replace(link)
     job.say("computing the hashes of its files")
     files = list_files(link)
-    refuse_damaged(snapshot, files)
+    refuse_damaged(link, files)
     return build_manifest(job.name, link, job.described, files=files)
 
 
