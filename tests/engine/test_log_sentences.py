@@ -674,3 +674,104 @@ def test_engines_of_data_parallel_are_one_start():
         "(APIServer pid=1) " + READY,
     )
     assert (facts.starts_in_file, facts.kv_cache_tokens, facts.ready) == (1, 1900, True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "scheme", "families"),
+    [
+        (
+            ["INFO 01-02 03:04:05 [fp8.py:1] Using Marlin backend for FP8 MoE"],
+            "w8a16-fp8",
+            ["marlin"],
+        ),
+        (
+            ["INFO 01-02 03:04:05 [fp8.py:1] Using Triton backend for FP8 MoE"],
+            "w8a8-fp8",
+            ["triton"],
+        ),
+        (
+            ["INFO 01-02 03:04:05 [modelopt.py:1] Using flashinfer-cutlass for NVFP4 GEMM"],
+            "w4a4-nvfp4",
+            ["cutlass", "flashinfer"],
+        ),
+        (
+            ["INFO 01-02 03:04:05 [mxfp4.py:1] Using FlashInfer MXFP4 BF16 backend for SM90"],
+            "w4a16-mxfp4",
+            ["flashinfer"],
+        ),
+        (["INFO 01-02 03:04:05 [mxfp4.py:1] Using Triton backend"], "w4a16-mxfp4", ["triton"]),
+        (
+            [
+                config(speculative_config="SpeculativeConfig(method='eagle', model='d')"),
+                kernel("CutlassFP8ScaledMMLinearKernel", "Fp8LinearMethod"),
+            ],
+            "bf16",
+            ["cutlass"],
+        ),
+        ([config("0.1.dev1+g0123456", quantization="fp8"), LOADED], "unknown", []),
+    ],
+)
+def test_older_sentences_and_draft_models(lines, scheme, families):
+    facts = log(*lines)
+    assert (facts.scheme, facts.kernel_family) == (scheme, families)
+
+
+def test_a_kernel_that_was_announced_and_never_ran():
+    facts = log(
+        config("0.19.1", quantization="inc"),
+        kernel("MarlinLinearKernel", "GPTQMarlinLinearMethod", "Using"),
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has",
+    )
+    assert facts.kernels == ["MarlinLinearKernel"]
+    assert (facts.scheme, facts.kernel_family) == ("unknown", [])
+
+
+def test_kv_dtype_where_the_configuration_is_missing():
+    line = (
+        "INFO 01-02 03:04:05 [cache.py:285] Using fp8_e4m3 data type to store kv cache. It reduces"
+    )
+    assert log(line).kv_cache_dtype == "fp8_e4m3"
+    assert log(config()).kv_cache_dtype is None
+    assert log(config(kv_cache_dtype="fp8")).kv_cache_dtype == "fp8"
+
+
+def test_logs_of_the_docker_daemon():
+    import json
+
+    lines = [
+        config("0.11.0", dtype="torch.float16"),
+        LOADED,
+        "\x1b[0;36m(APIServer pid=1)\x1b[0;0m " + READY,
+    ]
+    text = "\n".join(
+        json.dumps({"log": line + "\n", "stream": "stderr", "time": "2026-01-02T03:04:05Z"})
+        for line in lines
+    )
+    facts = read_log_text(text + "\n")
+    assert (facts.vllm_version, facts.scheme, facts.weights_gib, facts.ready) == (
+        "0.11.0",
+        "fp16",
+        7.5,
+        True,
+    )
+
+
+def test_an_excerpt_of_an_engine_that_died():
+    facts = log(
+        "ERROR 07-21 13:02:07 [core.py:588] EngineCore encountered a fatal error.",
+        "ERROR 07-21 13:02:07 [core.py:588] RuntimeError: CUDA error: an illegal memory access",
+        "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.",
+    )
+    assert facts.failure.kind == "engine-dead-after-start"
+    assert "illegal memory access" in facts.failure.hint
+
+
+def test_a_prompt_is_no_log():
+    facts = log(
+        config(),
+        LOADED,
+        READY,
+        "INFO 01-02 03:05:00 [logger.py:43] Received request cmpl-1: prompt: 'vLLM API server version 9.9.9 "
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB EngineDeadError', params",
+    )
+    assert (facts.vllm_version, facts.failure, facts.ready) == ("0.10.2", None, True)

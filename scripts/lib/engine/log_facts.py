@@ -31,7 +31,10 @@ def facts_of(start: Start, tail: str, starts: int) -> LogFacts:
     for failed in start.failures:
         if has := failed.values.get("has"):
             start.capability = start.capability or capability_number(has)
-    inference = infer(start.to_evidence())
+    failure = _failure(start, tail)
+    evidence = start.to_evidence()
+    evidence.died = failure is not None and start.served_at is None
+    inference = infer(evidence)
     degradations = _degradations(start, inference)
     return LogFacts(
         vllm_version=start.version,
@@ -46,12 +49,12 @@ def facts_of(start: Start, tail: str, starts: int) -> LogFacts:
         max_concurrency_tokens=start.concurrency_tokens,
         tensor_parallel_size=_tensor_parallel(start),
         dtype=_named(start.settings.get("dtype")),
-        kv_cache_dtype=_named(start.settings.get("kv_cache_dtype"), "auto"),
+        kv_cache_dtype=_named(start.settings.get("kv_cache_dtype"), "auto") or start.kv_dtype,
         attention_backend=start.attention,
         ready=start.ready_at is not None,
         degraded=bool(degradations),
         degradations=degradations,
-        failure=_failure(start, tail),
+        failure=failure,
         model_load_s=start.model_load_s,
         kv_cache_gib=start.kv_gib,
         graph_capture_s=start.graph_s,

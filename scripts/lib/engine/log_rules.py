@@ -126,7 +126,11 @@ FACTS: tuple[Rule, ...] = (
     ),
     Rule("moe_method", "MoEMethod", r"\bUsing (\w+MoEMethod)\b"),
     Rule("mxfp4_backend", "mxfp4.py", r"\[\w*mxfp4\.py:\d+\] Using ([\w\x20]+?) backend"),
-    Rule("mxfp4_backend", "Using Marlin backend", r"Using (Marlin) backend"),
+    Rule("mxfp4_backend", "Using Marlin backend", r"Using (Marlin) backend(?! for)"),
+    Rule("mxfp4_backend", "MXFP4 BF16", r"Using (FlashInfer MXFP4 BF16) backend"),
+    Rule("fp8_backend", "backend for FP8 MoE", r"Using ([\w\x20]+?) backend for FP8 MoE"),
+    Rule("fp8_backend", "kernels for Fp8MoEMethod", r"Using (\w+) kernels for Fp8MoEMethod"),
+    Rule("fp4_backend", " GEMM", r"Using ([a-z][\w-]+) for NVFP4 GEMM"),
     Rule("mxfp4_backend", "MXFP4 M", r"Using (FlashInfer MXFP4 MXFP8 \w+) backend"),
     Rule("attention", "backend", r"Using (\S+) attention backend out of potential"),
     Rule(
@@ -137,7 +141,8 @@ FACTS: tuple[Rule, ...] = (
         r".*|"
         r" with \w+ KV cache layout.*| for \w+ on V1 engine)?\.?\s*$",
     ),
-    Rule("marlin_capability", "compute capability", r"with compute capability (\d+\.\d+)"),
+    Rule("kv_dtype", "store kv cache", r"Using (\w+) data type to store kv cache"),
+    Rule("capability", "compute capability", r"with compute capability (\d+\.\d+)"),
     Rule("capability", "Device capability", r"Device capability (\d+\.\d+) not supported"),
 )
 

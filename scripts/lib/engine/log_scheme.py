@@ -41,6 +41,9 @@ class Evidence:
     kernels: list[tuple[str, str | None]] = field(default_factory=list)
     moe: list[tuple[str, str]] = field(default_factory=list)
     degradations: set[str] = field(default_factory=set)
+    speculative: bool = False
+    died: bool = False
+    """True when the start failed: what was announced before the weights were loaded never ran."""
 
 
 @dataclass
@@ -53,13 +56,21 @@ class Inference:
 
 
 def version_number(version: str | None) -> tuple[int, ...] | None:
-    """Return the release part of a version as numbers: ``0.8.5.post1`` -> (0, 8, 5)."""
+    """Return the release part of a version as numbers: ``0.8.5.post1`` -> (0, 8, 5).
+
+    Builds from source are often called ``0.1.devN`` whatever their age: None.
+    """
+    if version and version.startswith("0.1.dev"):
+        return None
     match = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", version or "")
     return tuple(int(part) for part in match.groups() if part) if match else None
 
 
 def infer(evidence: Evidence) -> Inference:
     """Say what runs; ``unknown`` wherever the log does not settle it."""
+    unquantized = evidence.configured and evidence.quantization is None
+    if evidence.died and not evidence.loaded and not unquantized:
+        return Inference()
     families = {family for kernel, _ in evidence.kernels for family in families_of(kernel)}
     schemes = {
         scheme
@@ -80,6 +91,9 @@ def infer(evidence: Evidence) -> Inference:
     if "fp4-weight-only" in evidence.degradations and not any("a16-" in s for s in schemes):
         families.add("marlin")
         schemes.add(_fp4_format(evidence))
+    if unquantized and evidence.speculative:
+        # The kernels are those of the draft model.
+        return Inference(_from_settings(evidence).scheme, sorted(families))
     if schemes:
         return Inference(_one_or_mixed(schemes), sorted(families))
     if unsettled:
@@ -136,7 +150,9 @@ def _by_method(
         return Inference(integer, ["exllama"], unoptimized=True)
     if method == "awq":
         return Inference("w4a16", ["awq"], unoptimized=True)
-    if method in {"awq_marlin", "marlin", "gptq_marlin_24"}:
+    if method == "squeezellm":
+        return Inference("w4a16")
+    if method in {"awq_marlin", "marlin", "gptq_marlin_24", "hqq"}:
         return Inference("w4a16", ["marlin"])
     if method == "gptq_marlin":
         only_marlin = version is not None and version < GPTQ_KERNELS_NAMED_SINCE

@@ -66,6 +66,7 @@ class Start:
     moe_methods: set[str] = field(default_factory=set)
     attention: str | None = None
     capability: float | None = None
+    kv_dtype: str | None = None
     degradations: dict[str, str] = field(default_factory=dict)
     failures: list[Failed] = field(default_factory=list)
     deaths: list[Failed] = field(default_factory=list)
@@ -109,6 +110,7 @@ class Start:
             kernels=list(self.kernels),
             moe=list(self.moe),
             degradations=set(self.degradations),
+            speculative=self.speculative,
         )
 
     @property
@@ -212,6 +214,8 @@ def _kernel(start: Start, match: re.Match[str], line: str) -> None:
     weight_only = scheme_of(kernel, method, None) == "w8a16-fp8"
     if weight_only and "W8A16" not in (method or "W8A16"):
         start.degradations.setdefault("fp8-weight-only", quote(line))
+    if "Emulation" in kernel:
+        start.degradations.setdefault("emulated", quote(line))
 
 
 def _moe_backend(start: Start, match: re.Match[str], line: str) -> None:
@@ -221,8 +225,13 @@ def _moe_backend(start: Start, match: re.Match[str], line: str) -> None:
         start.degradations.setdefault("fp8-weight-only", quote(line))
 
 
-def _mxfp4_backend(start: Start, match: re.Match[str], line: str) -> None:
-    start.moe.setdefault((match[1].strip(), "mxfp4"), quote(line))
+def _backend_of(weights: str) -> Reader:
+    def read(start: Start, match: re.Match[str], line: str) -> None:
+        start.moe.setdefault((match[1].strip(), weights), quote(line))
+        if scheme_of_moe(match[1], weights) == "w8a16-fp8":
+            start.degradations.setdefault("fp8-weight-only", quote(line))
+
+    return read
 
 
 def _attention(start: Start, match: re.Match[str], line: str) -> None:
@@ -287,8 +296,10 @@ READERS: dict[str, Reader] = {
     "convertible": _setter("convertible"),
     "moe_backend": _moe_backend,
     "moe_method": lambda s, m, _line: s.moe_methods.add(m[1]),
-    "mxfp4_backend": _mxfp4_backend,
+    "mxfp4_backend": _backend_of("mxfp4"),
+    "fp8_backend": _backend_of("fp8"),
+    "fp4_backend": _backend_of("nvfp4"),
+    "kv_dtype": _setter("kv_dtype"),
     "attention": _attention,
-    "marlin_capability": _capability,
     "capability": _capability,
 }
