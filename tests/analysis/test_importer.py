@@ -405,6 +405,45 @@ def test_a_concurrency_that_contradicts_the_file_is_refused(tmp_path):
         import_point(ImportPoint(file="bench.json", concurrency=4), tmp_path, 0.0)
 
 
+def test_open_loop_results_become_rates(tmp_path):
+    bench(tmp_path, max_concurrency=None, request_rate=2.5)
+    path = small(tmp_path, variants={"a": {"points": [{"file": "bench.json"}]}})
+    study, folder = import_study(path, tmp_path / "r")
+    assert study.workloads["imported"].rate == [2.5]
+    load = read_json(folder / "runs" / "a" / "imported" / "session1" / "load.json")
+    assert load["points"][0]["rate"] == 2.5
+
+
+def test_a_load_that_nothing_names_is_asked_for(tmp_path):
+    bench(tmp_path, max_concurrency=None)
+    with pytest.raises(ImportProblem, match="does not say its concurrency or rate"):
+        import_point(ImportPoint(file="bench.json"), tmp_path, 0.0)
+
+
+def test_requests_of_half_of_the_points_are_not_taken_for_all(tmp_path):
+    bench(tmp_path)
+    points = [{"file": "bench.json"}, {"concurrency": 4, "output_tok_s": 9.0}]
+    _, folder = import_study(small(tmp_path, variants={"a": {"points": points}}), tmp_path / "r")
+    run = folder / "runs" / "a" / "imported" / "session1"
+    assert not (run / "requests.jsonl.gz").exists()
+    warnings = read_json(run / "load.json")["points"][1]["warnings"]
+    assert any("taken as printed" in warning for warning in warnings)
+
+
+def test_paths_and_secrets_of_an_import_are_not_passed_on(tmp_path):
+    variant = {
+        "command": "/opt/llm/bin/vllm serve /srv/models/m --api-key s3cret",
+        "env": {"HF_TOKEN": "hf_abcdefghijklmnopqrst"},
+        "points": [{"concurrency": 1, "output_tok_s": 1.0}],
+    }
+    _, folder = import_study(small(tmp_path, variants={"a": variant}), tmp_path / "r")
+    startup = read_json(folder / "runs" / "a" / "imported" / "session1" / "startup.json")
+    assert startup["command"] == ["<path>/vllm", "serve", "<path>/m", "--api-key", "***"]
+    assert startup["environment"] == {"HF_TOKEN": "***"}
+    assert "hf_abc" not in (folder / "imported.yaml").read_text()
+    assert "/srv/models" not in (folder / "imported.yaml").read_text()
+
+
 def test_a_printed_table_is_read(tmp_path):
     (tmp_path / "table.txt").write_text(
         "============ Serving Benchmark Result ============\n"

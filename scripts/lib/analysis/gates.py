@@ -11,7 +11,7 @@ from collections.abc import Callable
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.operating import judged_rows, operating_row
 from scripts.lib.analysis.quality_need import need_words
-from scripts.lib.analysis.summary import Gate, PointRow
+from scripts.lib.analysis.summary import Gate, PointRow, QualityView
 from scripts.lib.analysis.wording import at, listed, number, value_of
 
 BLOCKING = {
@@ -156,8 +156,17 @@ def quality(material: Material, variant: str) -> Gate:
     if view.not_applicable:
         why = f"not measured: {why}"
     if view.outcome == "undecided":
-        why = f"{why.rstrip('.')}; {need_words(view, material.study.quality)}"
+        why = f"{_flips(view)}; {need_words(view, material.study.quality)}"
     return Gate(gate="quality", passed=passed, why=why, source=source)
+
+
+def _flips(view: QualityView) -> str:
+    items = sum(axis.items for axis in view.axes)
+    words = f"{view.lost} lost and {view.gained} gained of {items} items"
+    if view.difference_low is None or view.difference_high is None:
+        return words
+    low, high = 100 * view.difference_low, 100 * view.difference_high
+    return f"{words}, a difference between {low:+.1f} and {high:+.1f} points"
 
 
 def slo(material: Material, variant: str) -> Gate:

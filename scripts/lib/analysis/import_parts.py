@@ -15,6 +15,7 @@ from scripts.lib.analysis.import_models import (
     ImportVariant,
 )
 from scripts.lib.analysis.import_points import ImportProblem
+from scripts.lib.analysis.sanitize import clean_command, clean_environment, clean_text
 from scripts.lib.base.files import read_json
 from scripts.lib.checkpoints.build import build_manifest
 from scripts.lib.checkpoints.errors import CheckpointError
@@ -138,7 +139,8 @@ def manifest_of(name: str, given: ImportCheckpoint, folder: Path) -> Manifest | 
     Raises:
         ImportProblem: if a file it names cannot be read.
     """
-    source: dict[str, object] = {"imported": given.repo or given.folder or name}
+    told = given.repo or given.folder or name
+    source: dict[str, object] = {"imported": clean_text(told, Path.cwd())}
     if given.folder:
         path = folder / given.folder
         try:
@@ -228,10 +230,11 @@ def startup_of(
     command = given.command or []
     environment = {key: str(value) for key, value in given.env.items()}
     failure = None if ready else (given.failure or facts.failure)
+    words = shlex.split(command) if isinstance(command, str) else command
     startup = Startup(
         variant=name,
-        command=shlex.split(command) if isinstance(command, str) else command,
-        environment=environment,
+        command=clean_command(words, Path.cwd()),
+        environment=clean_environment(environment, Path.cwd()),
         started_at="not recorded",
         ready_s=given.startup.ready_s,
         ready=ready,

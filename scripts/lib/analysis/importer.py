@@ -25,6 +25,7 @@ from scripts.lib.analysis.import_points import (
 from scripts.lib.analysis.import_quality import import_quality
 from scripts.lib.analysis.import_scrape import read_scrape, scrape_warnings
 from scripts.lib.analysis.records import GPU_COLUMNS, METRIC_COLUMNS
+from scripts.lib.analysis.sanitize import clean_text
 from scripts.lib.base.files import write_json, write_text
 from scripts.lib.engine.environment import EngineInfo
 from scripts.lib.engine.startup import Startup
@@ -90,7 +91,8 @@ def import_study(path: Path, results: Path) -> tuple[Study, Path]:
     study = study_of(given, _loads(sessions))
     _clear(folder)
     write_specs(study, folder)
-    write_text(folder / "imported.yaml", path.read_text(encoding="utf-8"))
+    copy = clean_text(path.read_text(encoding="utf-8"), Path.cwd())
+    write_text(folder / "imported.yaml", copy)
     write_json(folder / MARK, ImportNote(source=given.source, hours=given.hours))
     _write_machine(folder, given, study)
     for name in given.variants:
@@ -176,6 +178,7 @@ def _write_run(
     warnings: Iterable[str],
 ) -> None:
     levels = sorted({level_of(one.point) for one in imported})
+    warnings = [*warnings, *_partial(imported)]
     points = [
         one.point.model_copy(
             update={
@@ -230,6 +233,15 @@ def _moment(text: str | None) -> datetime.datetime | None:
         return datetime.datetime.strptime(text or "", "%Y%m%d-%H%M%S").replace(tzinfo=datetime.UTC)
     except ValueError:
         return None
+
+
+def _partial(imported: Sequence[Imported]) -> list[str]:
+    if not any(one.records for one in imported) or all(one.records for one in imported):
+        return []
+    return [
+        "the single requests of some points are in their files and those of others are not; all "
+        "points are taken as printed, so that they compare"
+    ]
 
 
 def _write_records(run: Path, imported: Sequence[Imported]) -> None:
