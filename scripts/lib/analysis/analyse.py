@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -59,7 +61,7 @@ def analyse_study(study: Study, folder: Path) -> Analysis:
         crossovers=find_crossovers(study, collected.digests, plans),
         noise_floor=noise_floor(study, collected.digests),
         ledger=build_ledger(study, collected.starts, plans),
-        quality=build_quality(study, results, stamps),
+        quality=build_quality(study, results, stamps, read_prompts(folder)),
         timelines=collected.timelines,
         failures=collected.failures,
     )
@@ -124,6 +126,22 @@ def _runs_of(study: Study, folder: Path) -> Iterator[Run]:
 def _quality_results(study: Study, folder: Path) -> dict[str, QualityResult]:
     paths = {name: folder / "quality" / name / "quality.json" for name in study.variants}
     return {n: read_model(p, QualityResult) for n, p in paths.items() if p.is_file()}
+
+
+def read_prompts(folder: Path) -> dict[str, str]:
+    """Return the last user message of each probe item, where the completions hold messages."""
+    prompts: dict[str, str] = {}
+    for path in sorted(folder.glob("quality/*/completions.jsonl.gz")):
+        try:
+            with gzip.open(path, "rt", encoding="utf-8") as file:
+                records = [json.loads(line) for line in file]
+        except (OSError, ValueError, EOFError) as error:
+            raise RecordError(f"{path}: not readable ({error}); ask the probes again") from None
+        for record in records:
+            for message in record.get("messages") or []:
+                if message.get("role") == "user":
+                    prompts[record["id"]] = str(message.get("content", ""))
+    return prompts
 
 
 def read_models(folder: Path, names: Iterable[str], model: type[Model]) -> Mapping[str, Model]:

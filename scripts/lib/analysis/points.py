@@ -126,7 +126,7 @@ def _count_metrics(repeats: Sequence[Digest]) -> Metrics:
     return {
         "success_rate": Value(value=completed / sent, n=sent)
         if sent
-        else Value(missing="no request was sent"),
+        else Value(missing="how many requests were sent is not known"),
         "oom": Value(value=float(sum(d.oom for d in repeats))),
         "input_tokens_mean": _per_answer(repeats, lambda p: p.input_tokens),
         "output_tokens_mean": _per_answer(repeats, lambda p: p.output_tokens),

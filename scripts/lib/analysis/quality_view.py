@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statsmodels.stats.proportion import proportion_confint
 
 from scripts.lib.analysis.paired import Paired, items_needed, judge_paired
-from scripts.lib.analysis.similarity import similarity
 from scripts.lib.analysis.summary import AxisQuality, QualityView, Value
+from scripts.lib.quality.compare import ItemComparison, compare_to_baseline
 from scripts.lib.quality.results import ItemResult, QualityResult
 from scripts.lib.study.models import Study
 
@@ -19,40 +19,34 @@ DEFAULT_MARGIN = 0.05
 
 @dataclass(frozen=True)
 class Pair:
-    """One item under a variant and under the baseline; None: the baseline has no answer."""
+    """One answered item, beside the baseline's answer to it where there is one."""
 
     item: ItemResult
-    baseline: ItemResult | None
+    against: ItemComparison | None
     similarity: float | None
+    """How alike both answers are, 0 to 1."""
+    baseline_text: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the variant passed."""
+        return bool(self.item.passed)
+
+    @property
+    def outcome(self) -> str:
+        """``both right``, ``both wrong``, ``lost``, ``gained`` or ``not comparable``."""
+        return self.against.outcome if self.against else "not comparable"
 
     @property
     def both_graded(self) -> bool:
         """Whether both answers came and have a grade."""
-        return (
-            self.baseline is not None
-            and self.item.passed is not None
-            and self.baseline.passed is not None
-        )
+        return self.outcome != "not comparable"
 
     @property
-    def lost(self) -> bool:
-        """The baseline passed and the variant failed."""
-        return self.both_graded and bool(self.baseline and self.baseline.passed) and not self.passed
-
-    @property
-    def gained(self) -> bool:
-        """The baseline failed and the variant passed."""
-        return self.both_graded and not (self.baseline and self.baseline.passed) and self.passed
-
-    @property
-    def passed(self) -> bool:
-        """The variant passed."""
-        return bool(self.item.passed)
-
-    @property
-    def wrong_too(self) -> bool:
-        """Both failed: not held against the variant."""
-        return self.both_graded and not self.passed and not (self.baseline and self.baseline.passed)
+    def identical(self) -> bool:
+        """Whether the answers are equal; reported ones that are alike to the full are."""
+        told = self.against.identical if self.against else None
+        return self.similarity == 1 if told is None else told
 
 
 def build_quality(
@@ -118,13 +112,17 @@ def pair_items(result: QualityResult, baseline: QualityResult | None) -> list[Pa
     told = result.settings.get("similarity_to_baseline")
     reported = told if isinstance(told, dict) else {}
     others = {i.id: i for i in baseline.items if i.error is None} if baseline else {}
+    compared = {c.id: c for c in compare_to_baseline(result, baseline)} if baseline else {}
     pairs = []
     for item in result.items:
         if item.error is not None:
             continue
-        other = others.get(item.id)
-        alike = reported.get(item.id, similarity(item.text, other.text) if other else None)
-        pairs.append(Pair(item, other, alike))
+        against = compared.get(item.id) if item.id in others else None
+        alike = against.similarity if against else None
+        if item.id in reported:
+            alike = float(reported[item.id])
+            against = against and against.model_copy(update={"identical": None})
+        pairs.append(Pair(item, against, alike, others[item.id].text if against else ""))
     return pairs
 
 
@@ -137,7 +135,8 @@ def _view(
 ) -> QualityView:
     pairs = pair_items(result, baseline)
     graded = [pair for pair in pairs if pair.both_graded]
-    lost, gained = [p for p in graded if p.lost], [p for p in graded if p.gained]
+    lost = [pair for pair in graded if pair.outcome == "lost"]
+    gained = [pair for pair in graded if pair.outcome == "gained"]
     alike = [pair.similarity for pair in pairs if pair.similarity is not None]
     view = QualityView(
         variant=result.variant,
@@ -216,14 +215,14 @@ def _axis(axis: str, pairs: Sequence[Pair]) -> AxisQuality:
         axis=axis,
         items=len(graded),
         passed=sum(pair.passed for pair in graded),
-        baseline_passed=sum(bool(p.baseline and p.baseline.passed) for p in reference)
+        baseline_passed=sum(p.outcome in ("both right", "lost") for p in reference)
         if reference
         else None,
-        baseline_wrong_too=sum(pair.wrong_too for pair in pairs),
-        lost=[pair.item.id for pair in pairs if pair.lost],
-        gained=[pair.item.id for pair in pairs if pair.gained],
+        baseline_wrong_too=sum(pair.outcome == "both wrong" for pair in pairs),
+        lost=[pair.item.id for pair in pairs if pair.outcome == "lost"],
+        gained=[pair.item.id for pair in pairs if pair.outcome == "gained"],
         similarity_to_baseline=sum(alike) / len(alike) if alike else None,
-        identical_to_baseline=sum(value == 1 for value in alike),
+        identical_to_baseline=sum(pair.identical for pair in pairs),
     )
 
 
@@ -242,7 +241,7 @@ def _examples(pairs: Sequence[Pair], prompts: Mapping[str, str]) -> list[dict[st
             "id": pair.item.id,
             "axis": pair.item.axis,
             "prompt": prompts.get(pair.item.id, ""),
-            "baseline": pair.baseline.text if pair.baseline else "",
+            "baseline": pair.baseline_text,
             "variant": pair.item.text,
         }
         for pair in pairs[:MAX_EXAMPLES]
