@@ -188,6 +188,13 @@ def test_undecided_when_nothing_could_be_judged():
     assert "the client was the bottleneck" in decision.headline
 
 
+def test_a_baseline_that_does_not_qualify_is_no_safe_way_back():
+    points = [*sweep("int8", 15), *sweep("int4", 20)]
+    decision = decide(make_material(points=points, failures=[failure("bf16")], startups={}))
+    assert decision.variant == "int4"
+    assert "The baseline bf16 does not qualify itself (starts" in decision.limitations[0]
+
+
 def test_undecided_when_the_baseline_fails_and_the_other_lacks_evidence():
     points = [row("bf16", 1, passed=False, output_throughput_tok_s=9), *sweep("int8", 15)]
     study = make_study({"bf16": {}, "int8": {}})

@@ -208,11 +208,14 @@ def unknown_host() -> Host:
 def rollback_command(material: Material, decision: Decision, project: Path) -> list[str] | None:
     """Return the command that serves the baseline again.
 
-    None when nothing or the baseline itself is recommended, or its command is not known.
+    None when nothing or the baseline itself is recommended, or its command is not known or did
+    not start.
     """
     baseline = material.study.baseline
     startup = material.startups.get(baseline)
     if decision.variant in (None, baseline) or startup is None or not startup.command:
+        return None
+    if not startup.ready:
         return None
     words = clean_command(startup.command, project)
     for index, word in enumerate(words[:-1]):

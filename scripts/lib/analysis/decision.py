@@ -114,11 +114,26 @@ def _recommended(material: Material, field: _Field, ranking: Ranking) -> Decisio
         reasons=[*_reasons(field, ranking, chosen), *ties, *better.values()],
         rejected=rejected,
         candidates=_candidates(material, field, ranking),
-        limitations=limitations(material, chosen, ranking),
+        limitations=[
+            *_no_way_back(material, field, chosen),
+            *limitations(material, chosen, ranking),
+        ],
         rollback=rollback_conditions(material, chosen, ranking.rows.get(chosen, {})),
         rollback_command=None,
         ranked_by=ranking.words,
     )
+
+
+def _no_way_back(material: Material, field: _Field, chosen: str) -> list[str]:
+    """Say so where the baseline, which a rollback returns to, is itself no sound choice."""
+    baseline = material.study.baseline
+    if chosen == baseline or baseline in field.qualified:
+        return []
+    reasons = "; ".join(_gate_words(material, field.gates[baseline]))
+    return [
+        f"The baseline {baseline} does not qualify itself ({reasons}): a rollback returns to a "
+        "configuration that was not found good."
+    ]
 
 
 def _might_be_better(
