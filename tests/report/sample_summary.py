@@ -594,7 +594,12 @@ def sample() -> dict[str, Any]:
         "not_measured": ["GPU memory and energy: this machine has no GPU."],
         "files": {
             **{f"runs/{name}/chat/session1/load.json": SHA for name in SPEED},
+            **{f"runs/{name}/chat/session1/startup.json": SHA for name in VARIANTS},
+            **{f"quality/{name}/quality.json": SHA for name in SPEED},
             **{f"kernels/{name}.json": SHA for name in VARIANTS},
+            **{f"plan/{name}.json": SHA for name in VARIANTS},
+            **{f"checkpoints/smollm2-{name}.json": SHA for name in VARIANTS},
+            "host.json": SHA,
         },
     }
 

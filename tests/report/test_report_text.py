@@ -163,9 +163,8 @@ def test_ids_are_unique(whole):
 def test_addresses_are_anchors_or_files_of_the_study(whole):
     for address in whole.addresses:
         assert address.startswith(("#", "../", "data:,")), address
-    files = set(sample()["files"])
-    linked = {a.removeprefix("../") for a in whole.addresses if a.startswith("../runs")}
-    assert "runs/bf16/chat/session1/load.json" in linked & files
+    linked = {a.removeprefix("../") for a in whole.addresses if a.startswith("../")}
+    assert linked == set(sample()["files"])
 
 
 def test_the_page_needs_no_script_and_no_other_host(html):
@@ -190,6 +189,23 @@ def test_every_source_of_a_number_is_linked(whole):
     for point in sample()["points"]:
         for source in point["sources"]:
             assert f"../{source}" in whole.addresses
+
+
+def test_a_file_that_is_not_there_is_not_linked():
+    found = page(sample_summary(timelines=[], files={}))
+    assert not [one for one in found.addresses if one.startswith("../")]
+    assert "session1/load.json (not kept)" in found.text
+
+
+def test_nothing_is_measured_against_an_invalid_baseline():
+    data = copy.deepcopy(sample()) | {"timelines": []}
+    for point in data["points"]:
+        if point["variant"] == "bf16" and point["level"] == 8:
+            point |= {"valid": False, "invalid_reasons": ["lagged"], "slo_pass": None}
+    text = page(Summary.model_validate(data)).text
+    assert "×1.69" not in text
+    assert "no valid baseline at this load" in text
+    assert "at concurrency 4 of chat" in text
 
 
 HOSTILE = '<b>x</b> "q" <script>alert(1)</script> & {{ 7*7 }} </style>'

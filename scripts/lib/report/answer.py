@@ -28,7 +28,8 @@ from scripts.lib.report.probes import OUTCOME_TONES as QUALITY_TONES
 from scripts.lib.report.verdicts import OUTCOME_TONES
 
 MOST_CONDITIONS = 5
-_SPEED = (THROUGHPUT, "tpot_mean_ms", "ttft_mean_ms", "usd_per_million_output_tokens")
+_ALWAYS = (THROUGHPUT, "tpot_mean_ms", "ttft_mean_ms")
+_SPEED = (*_ALWAYS, "usd_per_million_output_tokens")
 
 
 def answer(summary: Summary, names: Names) -> Answer:
@@ -109,7 +110,7 @@ def _speed_numbers(summary: Summary, point: PointRow | None) -> list[KeyNumber]:
     return [
         _speed_number(key, point.metrics[key], baseline.metrics.get(key), point is baseline)
         for key in _SPEED
-        if key in point.metrics
+        if key in point.metrics and (key in _ALWAYS or point.metrics[key].value is not None)
     ]
 
 

@@ -251,3 +251,4 @@ class Report:
     sections: Sequence[Section]
     footer: Sequence[str]
     figures: Sequence[Figure] = field(default=())
+    files: frozenset[str] = frozenset()

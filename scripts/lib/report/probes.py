@@ -74,7 +74,7 @@ def _verdict(view: QualityView, names: Names) -> list[Cell]:
     ]
     if view.outcome == "baseline":
         return [*cells, Cell("the reference")]
-    if view.not_applicable:
+    if view.outcome == "not measured" or view.not_applicable:
         return [*cells, Cell("not measured", tone="muted")]
     return [*cells, Cell(f"{view.lost} lost, {view.gained} gained", _test_words(view))]
 

@@ -133,6 +133,8 @@ def metric_cell(
         notes.append("baseline")
     elif value.ratio_to_baseline is not None:
         notes.append(_ratio_words(key, value.ratio_to_baseline, comparison))
+    else:
+        notes.append("no valid baseline at this load")
     notes += _sample_words(value)
     notes += [_tail_words(row, tail) for tail in tails if tail in row.metrics]
     if row.completed < row.sent:

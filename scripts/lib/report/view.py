@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scripts.lib.analysis.summary import Summary
+from scripts.lib.analysis.summary import PointRow, Summary
 from scripts.lib.report.answer import answer
 from scripts.lib.report.blocks import (
     Block,
@@ -35,6 +35,7 @@ from scripts.lib.report.verdicts import decision, finding_blocks
 
 def build_report(summary: Summary) -> Report:
     """Return everything a report says, ready to be printed by a template."""
+    summary = _with_sound_ratios(summary)
     names = Names(summary)
     sections = [
         environment(summary, names),
@@ -53,7 +54,30 @@ def build_report(summary: Summary) -> Report:
         sections,
         _footer(summary),
         list(_figures_in([block for section in sections for block in section.blocks])),
+        frozenset(summary.files),
     )
+
+
+def _with_sound_ratios(summary: Summary) -> Summary:
+    """Return the summary without ratios to a baseline whose own point is invalid."""
+    sound = {
+        (row.workload, row.kind, row.level)
+        for row in summary.points
+        if row.variant == summary.baseline and row.valid
+    }
+    points = [
+        row if (row.workload, row.kind, row.level) in sound else _without_ratios(row)
+        for row in summary.points
+    ]
+    return summary.model_copy(update={"points": points})
+
+
+def _without_ratios(row: PointRow) -> PointRow:
+    metrics = {
+        key: value.model_copy(update={"ratio_to_baseline": None})
+        for key, value in row.metrics.items()
+    }
+    return row.model_copy(update={"metrics": metrics})
 
 
 def _subtitle(summary: Summary) -> str:
