@@ -110,7 +110,7 @@ FACTS: tuple[Rule, ...] = (
     Rule("engine_init", "init engine (", rf"init engine \([^)]*\) took ({_NUMBER}) s"),
     # Kernels.
     Rule(
-        "kernel", "Kernel for ", r"\b(?:Using|Selected) (\w*Kernel\w*) for (?:(\w+)(?![\w…])|\w*)"
+        "kernel", "Kernel for ", r"\b(?:Using|Selected) (\w*Kernel\w*) for (?:(\w+)(?![\w…-])|\w*)"
     ),
     Rule(
         "convertible",
