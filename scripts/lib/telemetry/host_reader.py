@@ -21,6 +21,7 @@ INSTRUCTION_SETS = (
     "amx_tile",
     "amx_int8",
     "amx_bf16",
+    "amx_fp8",
     "asimd",
     "sve",
     "i8mm",
