@@ -58,17 +58,31 @@ class Pace:
         self.pieces = {chat: self._piece(chat) for chat in (False, True)}
 
     def _piece(self, chat: bool) -> bytes:
-        choice = {"index": 0, "finish_reason": None}
-        choice |= {"delta": {"content": " word"}} if chat else {"text": " word"}
-        return chunk(event({"id": "c-1", "object": "chunk", "model": "paced", "choices": [choice]}))
+        return chunk(event(self.message(chat, [self.choice(chat, None)])))
+
+    def message(self, chat: bool, choices: list, **more: object) -> dict[str, object]:
+        kind = "chat.completion.chunk" if chat else "text_completion"
+        return {
+            "id": "c-1",
+            "object": kind,
+            "created": 1,
+            "model": "paced",
+            "choices": choices,
+        } | more
+
+    def choice(self, chat: bool, finish: str | None) -> dict[str, object]:
+        text = {"delta": {"content": " word"}} if chat else {"text": " word"}
+        return {"index": 0, "finish_reason": finish} | text
 
     def last(self, chat: bool, tokens: int) -> bytes:
-        choice = {"index": 0, "finish_reason": "length"}
-        choice |= {"delta": {"content": " word"}} if chat else {"text": " word"}
-        text = chunk(event({"id": "c-1", "choices": [choice]}))
+        text = chunk(event(self.message(chat, [self.choice(chat, "length")])))
         if self.usage:
-            usage = {"prompt_tokens": 32, "completion_tokens": tokens}
-            text += chunk(event({"id": "c-1", "choices": [], "usage": usage}))
+            usage = {
+                "prompt_tokens": 32,
+                "completion_tokens": tokens,
+                "total_tokens": 32 + tokens,
+            }
+            text += chunk(event(self.message(chat, [], usage=usage)))
         return text + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"
 
     def add(self, stream: Stream, due_s: float) -> None:
