@@ -775,3 +775,24 @@ def test_a_prompt_is_no_log():
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB EngineDeadError', params",
     )
     assert (facts.vllm_version, facts.failure, facts.ready) == ("0.10.2", None, True)
+
+
+def test_a_module_that_was_tried_and_not_needed():
+    tried = "ModuleNotFoundError: No module named 'fancy_extension'"
+    assert log(config(), tried).failure.kind == "missing-python-module"
+    assert (
+        log(config(), tried, "INFO 01-02 03:04:09 [x.py:1] Chunked prefill is enabled").failure
+        is None
+    )
+
+
+def test_a_slow_sibling_may_have_the_smallest_cache():
+    facts = log(
+        "(EngineCore_DP0 pid=2) " + config("0.11.0"),
+        "(EngineCore_DP1 pid=3) " + config("0.11.0"),
+        "(EngineCore_DP0 pid=2) GPU KV cache size: 2,000 tokens",
+        "(EngineCore_DP0 pid=2) init engine (profile, create kv cache, warmup model) took 9.0 seconds",
+        "(EngineCore_DP1 pid=3) GPU KV cache size: 1,900 tokens",
+        "(EngineCore_DP1 pid=3) init engine (profile, create kv cache, warmup model) took 9.5 seconds",
+    )
+    assert (facts.kv_cache_tokens, facts.engine_init_s, facts.starts_in_file) == (1900, 9.5, 1)

@@ -11,12 +11,12 @@ from scripts.lib.engine.log_failures import (
     last_exception,
 )
 from scripts.lib.engine.log_hints import capability_number
-from scripts.lib.engine.log_lines import clean, quote
+from scripts.lib.engine.log_lines import OPEN_END, clean, quote
 from scripts.lib.engine.log_scheme import Inference, infer
 from scripts.lib.engine.log_start import EMULATED_ON_CPU, Failed, Start
 from scripts.lib.engine.startup import Degradation, Failure, LogFacts
 
-_AFTER_ALL = re.compile(r"\bINFO \d\d-\d\d \d\d:\d\d:\d\d\b")
+_AFTER_ALL = re.compile(r"\bINFO \d\d-\d\d \d\d:\d\d:\d\d\b(?!.*[Ss]hut)")
 _NOT_FATAL = re.compile(r"KeyboardInterrupt|CancelledError|SystemExit|Exception ignored")
 
 
@@ -133,7 +133,7 @@ def _evidence(start: Start) -> dict[str, str]:
 def _failure(start: Start, tail: str) -> Failure | None:
     if start.served_at is not None:
         return _death(start)
-    decisive = _decisive(start)
+    decisive = _decisive(start, tail)
     if decisive is not None and not decisive.rule.wrapper:
         return _stated(decisive)
     exceptions = [clean(line + "\n") for line in tail.splitlines()]
@@ -149,15 +149,25 @@ def _failure(start: Start, tail: str) -> Failure | None:
     )
 
 
-def _decisive(start: Start) -> Failed | None:
+def _decisive(start: Start, tail: str) -> Failed | None:
     """Return the earliest sentence that names a cause, a caught one only if nothing followed."""
     hard = [f for f in start.failures if not f.rule.soft and not f.rule.wrapper]
-    soft = [f for f in start.failures if f.rule.soft and f.order > start.progress]
+    soft = [
+        f
+        for f in start.failures
+        if f.rule.soft and f.order > start.progress and not _went_on_after(f.line, tail)
+    ]
     wrappers = [f for f in start.failures if f.rule.wrapper]
     wrappers.sort(key=lambda f: f.rule.kind != "engine-core-failed-to-start")
     if hard:
         return _fullest(hard)
     return soft[-1] if soft else (wrappers[0] if wrappers else None)
+
+
+def _went_on_after(line: str, tail: str) -> bool:
+    """Say whether the engine still had something to tell after this line."""
+    place = tail.rfind(line[-120:].rstrip(OPEN_END))
+    return place >= 0 and _AFTER_ALL.search(tail, place + len(line[-120:])) is not None
 
 
 def _fullest(failed: list[Failed]) -> Failed:

@@ -113,7 +113,8 @@ class LogReader:
         start = self.start
         if start.served_at is not None:
             return _AFTER_DEATH if len(start.deaths) >= _ENOUGH_DEATHS else _WHILE_SERVING
-        return _WHILE_STARTING if start.initialised_at is None else _INITIALISED
+        done = start.initialised >= max(start.engine_lines, 1)
+        return _INITIALISED if done else _WHILE_STARTING
 
     def _begins_start(self, line: str) -> bool:
         """Open a new start where this line is the first of one."""

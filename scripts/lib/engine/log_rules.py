@@ -40,7 +40,7 @@ API_VERSION = Rule(
 )
 BANNER = Rule(
     "api_version",
-    "  version ",
+    " version ",
     rf"(?:\u2588\s*|\[(?:api_)?utils\.py:\d+\][^\w]*)version {_VERSION}(?![\w.+…-])",
 )
 ENGINE = Rule(

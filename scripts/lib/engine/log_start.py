@@ -40,7 +40,8 @@ class Start:
     progress: int = 0
     ready_at: int | None = None
     served_at: int | None = None
-    initialised_at: int | None = None
+    initialised: int = 0
+    """How many engines (one for each data-parallel rank) are done with their start."""
     stopping_at: int | None = None
     settings: dict[str, str] = field(default_factory=dict)
     speculative: bool = False
@@ -261,7 +262,8 @@ def _graphs(start: Start, match: re.Match[str], line: str) -> None:
 
 
 def _engine_init(start: Start, match: re.Match[str], line: str) -> None:
-    start.progress = start.initialised_at = start.order
+    start.progress = start.order
+    start.initialised += 1
     start.larger("engine_init_s", _number(match[1]), line)
 
 
