@@ -294,3 +294,7 @@ def test_command_line(tmp_path, capsys):
         message = capsys.readouterr().err
         assert str(file) in message
         assert message.count("\n") == 1
+
+
+def test_another_tools_name_in_a_path_refuses_nothing():
+    assert read_benchmark_text("$ cd runs/guidellm/inference-perf | tee AIPerf\n" + TABLE).valid

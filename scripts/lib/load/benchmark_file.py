@@ -210,9 +210,9 @@ def _from_table(text: str) -> BenchmarkResult:
     text = text.replace("\r", "\n")
     if not re.search(r"(?:\s|=|\.\d\d)$", text):
         text += _OPEN_END
-    if other := other_tool_of_text(text):
-        raise ValueError(f"this is a result of {other}, not of vllm bench serve")
     titles = list(TITLE.finditer(text))
+    if other := other_tool_of_text(text, titled=bool(titles)):
+        raise ValueError(f"this is a result of {other}, not of vllm bench serve")
     if len(titles) > 1:
         text = _after_table(text, titles[-2].end(), titles[-1].start())
     rows = {field: _row(text, label) for field, label in TABLE_ROWS.items()}

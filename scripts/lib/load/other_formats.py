@@ -95,18 +95,29 @@ TEXT_SIGNS: tuple[tuple[str, str], ...] = (
 )
 
 
+RELATIVES = {"SGLang's bench_serving", "TensorRT-LLM's benchmark_serving"}
+"""Tools whose table begins with vLLM's own title line."""
+
+
 def other_tool_of_json(value: Json) -> str | None:
     """Return the name of the other tool that writes such JSON, None when none is known."""
     return next((name for name, test in JSON_SIGNS if test(value)), None)
 
 
-def other_tool_of_text(text: str) -> str | None:
-    """Return the name of the other tool that prints such text, None when none is known."""
+def other_tool_of_text(text: str, *, titled: bool = False) -> str | None:
+    """Return the name of the other tool that prints such text, None when none is known.
+
+    Args:
+        text: what was printed.
+        titled: vLLM's title line is in it. Only its relatives share that; the names of other
+            tools are then part of a path or a model.
+    """
     return next(
         (
             name
             for name, pattern in TEXT_SIGNS
-            if re.search(pattern, text, re.MULTILINE | re.IGNORECASE)
+            if (not titled or name in RELATIVES)
+            and re.search(pattern, text, re.MULTILINE | re.IGNORECASE)
         ),
         None,
     )
