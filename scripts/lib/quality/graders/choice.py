@@ -47,7 +47,7 @@ _ALSO = re.compile(
 )
 _NEGATED_BEFORE = re.compile(
     r"(?:\b(?:not|never|neither|nor|cannot be|can't be|isn't|wasn't|aren't|rather than|instead of"
-    r"|except|excluding|eliminates?|eliminated|rules? out|ruled out|reject(?:s|ed)?|than)|n't)\s+"
+    r"|except|excluding|eliminates?|eliminated|rules? out|ruled out|reject(?:s|ed)?)|n't)\s+"
     r"(?:(?:be|the|an?|option|choice|answer|letter|either|both)\s+)*+[\"'`*_(\[]*$",
     re.IGNORECASE,
 )

@@ -126,7 +126,7 @@ def _answered(text: str, tokens: list[Token]) -> Token | None:
     """Return the number after the last "answer" that names one; "final answer" goes first."""
     found = list(_ANSWER.finditer(text))
     for marker in sorted(found, key=lambda m: (bool(m["final"]), m.start()), reverse=True):
-        token = _after_marker(text, tokens, marker) or _before_marker(text, tokens, marker)
+        token = _before_marker(text, tokens, marker) or _after_marker(text, tokens, marker)
         if token is not None:
             return token
     return None

@@ -114,7 +114,7 @@ def _compilable(text: str, entry_point: str) -> str:
         found = _longest(lines[start:], entry_point)
         if found:
             return found
-    inside = re.search(rf"\bdef\s+{re.escape(entry_point)}\s*\(", text)
+    inside = re.search(rf"(?<=\S )def\s+{re.escape(entry_point)}\s*\(", text)
     return _longest(text[inside.start() :].split("\n")[:MOST_LINES], entry_point) if inside else ""
 
 

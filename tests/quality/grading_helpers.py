@@ -1,0 +1,35 @@
+"""Short ways to grade one text in tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scripts.lib.quality.completions import Completion
+from scripts.lib.quality.grading import GradedItem, grade_completion
+from scripts.lib.quality.probes import ProbeItem
+
+
+def item(grader: dict[str, Any], *, tools: list[dict[str, Any]] | None = None) -> ProbeItem:
+    return ProbeItem.model_validate(
+        {
+            "id": "x",
+            "axis": "a",
+            "messages": [{"role": "user", "content": "?"}],
+            "tools": tools or [],
+            "grader": grader,
+        }
+    )
+
+
+def grade(
+    grader: dict[str, Any],
+    text: str | None = "",
+    *,
+    calls: list[Any] | None = None,
+    tools: list[dict[str, Any]] | None = None,
+    finish_reason: str = "stop",
+) -> GradedItem:
+    completion = Completion.model_validate(
+        {"id": "x", "text": text, "tool_calls": calls, "finish_reason": finish_reason}
+    )
+    return grade_completion(item(grader, tools=tools), completion)
