@@ -5,6 +5,10 @@ from snakemake.utils import min_version
 min_version("9.20")
 
 
+# Only with `--sdm apptainer`; otherwise the environment that `make` set up is used.
+container: "docker://python:3.11-bookworm"
+
+
 include: "rules/common.smk"
 include: "rules/host.smk"
 include: "rules/engines.smk"

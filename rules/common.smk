@@ -1,6 +1,5 @@
 """The study, and look-ups over it for the rules; no rules here."""
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -18,7 +17,7 @@ from scripts.lib.study.specs import write_specs
 DEFAULT_STUDY = Path("config/config.yaml")
 
 # Rules say `python`: let that be the one this Snakemake runs under.
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+shell.prefix(f'export PATH="{Path(sys.executable).parent}:$PATH"; ')
 
 
 def study_file():

@@ -19,3 +19,50 @@ rule render_report:
             --summary {input.summary:q} \
             --output {params.folder:q} 2> >(tee {log:q} >&2)
         """
+
+
+rule make_archive:
+    """One zip of the report and its evidence; latest.txt names the newest."""
+    input:
+        html="results/{study}/report/report.html",
+        summary="results/{study}/summary.json",
+        code=code("lib/report/archive.py", "lib/report/scrub.py"),
+    output:
+        "results/{study}/archive/latest.txt",
+    log:
+        "logs/{study}/make_archive.log",
+    params:
+        results=lambda wildcards: f"results/{wildcards.study}",
+        folder=lambda wildcards: f"results/{wildcards.study}/archive",
+    shell:
+        """
+        python -m scripts.make_archive \
+            --results {params.results:q} \
+            --output {params.folder:q} >{output:q} 2> >(tee {log:q} >&2)
+        echo "The archive is $(cat {output:q})"
+        """
+
+
+rule archive:
+    input:
+        f"results/{STUDY.study}/archive/latest.txt",
+
+
+rule verify:
+    """Recompute every table of the archive from its raw records."""
+    input:
+        f"results/{STUDY.study}/archive/latest.txt",
+    log:
+        f"logs/{STUDY.study}/verify.log",
+    shell:
+        'python -m scripts.verify_archive "$(cat {input:q})" 2>&1 | tee {log:q}'
+
+
+rule clean_results:
+    log:
+        f"logs/{STUDY.study}.clean_results.log",
+    """Remove this study's results and logs, not what was fetched or built."""
+    params:
+        folders=[f"results/{STUDY.study}", f"logs/{STUDY.study}"],
+    shell:
+        "rm -rf {params.folders:q} 2>{log:q} && rm -f {log:q}"

@@ -19,6 +19,13 @@ def canonical_json(value: Any) -> str:  # noqa: ANN401 - any JSON value
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
+def ordered_json(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    """Return ``value`` as JSON text with its keys as they are: an order that means something."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json")
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
 def content_hash(value: Any) -> str:  # noqa: ANN401 - any JSON value
     """Return the first 12 hex digits of the SHA-256 of the value's canonical JSON."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:12]

@@ -173,16 +173,18 @@ def _percentiles_without_samples(study: Study) -> Iterator[str]:
         runs = workload.repetitions * workload.sessions
         counts = [workload.requests_at(index) for index in range(workload.points)]
         totals = [count * runs for count in counts if count is not None]
-        for limit in study.slo.latency_limits:
-            floor = SAMPLE_FLOOR.get(limit.statistic, 1)
-            short = [total for total in totals if total < floor]
-            if short:
-                yield (
-                    f"slo.{limit.key} needs {floor} requests at a load point, and workloads.{name} "
-                    f"sends {min(short)} at its smallest ({len(short)} of {len(totals)} points are "
-                    "too small): there the report gives the interval and cannot prove a pass; "
-                    "raise requests_per_point or repetitions, or judge another percentile"
-                )
+        short = {
+            limit.key: SAMPLE_FLOOR[limit.statistic]
+            for limit in study.slo.latency_limits
+            if any(total < SAMPLE_FLOOR.get(limit.statistic, 1) for total in totals)
+        }
+        if short:
+            needs = ", ".join(f"slo.{key} needs {floor}" for key, floor in short.items())
+            yield (
+                f"{needs} requests at a load point, and workloads.{name} sends {min(totals)} at "
+                "its smallest: there the report gives an interval and cannot prove a pass; raise "
+                "requests_per_point or repetitions, or judge another percentile"
+            )
 
 
 def _names_alike(study: Study) -> Iterator[str]:

@@ -11,7 +11,12 @@ from typing import Any
 
 from pydantic import Field
 
-from scripts.lib.base.files import canonical_json, read_json, write_text_if_changed
+from scripts.lib.base.files import (
+    canonical_json,
+    ordered_json,
+    read_json,
+    write_text_if_changed,
+)
 from scripts.lib.base.schema import Strict
 from scripts.lib.study.models import Engine, Quality, Slo, SloSearch, Study, Variant, Workload
 
@@ -48,11 +53,12 @@ class ProbesSpec(Strict):
 
 def write_specs(study: Study, results: Path) -> None:
     """Write ``study.json`` and all specs under ``results``, and remove those of former names."""
-    wanted = {results / "study.json": dump(study)}
+    # The report lists variants in the study's own order.
+    wanted = {results / "study.json": ordered_json(dump(study))}
     for (kind, name), value in _specs(study).items():
-        wanted[results / "specs" / kind / f"{name}.json"] = value
-    for path, value in wanted.items():
-        write_text_if_changed(path, canonical_json(value))
+        wanted[results / "specs" / kind / f"{name}.json"] = canonical_json(value)
+    for path, text in wanted.items():
+        write_text_if_changed(path, text)
     for path in (results / "specs").glob("*/*.json"):
         if path not in wanted:
             path.unlink()
