@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         place = ".".join(str(part) for part in first["loc"]) or "the file"
         print(
             f"{options.summary}: {place}: {first['msg']}; make the summary again with "
-            "scripts.summarize of the same version",
+            "scripts.summarise_study of the same version",
             file=sys.stderr,
         )
         return 2

@@ -12,6 +12,7 @@ from jinja2 import UndefinedError
 from scripts.lib.analysis.summary import Summary
 from scripts.lib.report.numbers import change, number, size, times
 from scripts.lib.report.render import (
+    TEMPLATES,
     _environment,
     escape_markdown,
     fenced,
@@ -194,7 +195,7 @@ def test_every_source_of_a_number_is_linked(whole):
 def test_a_file_that_is_not_there_is_not_linked():
     found = page(sample_summary(timelines=[], files={}))
     assert not [one for one in found.addresses if one.startswith("../")]
-    assert "session1/load.json (not kept)" in found.text
+    assert "session1/load.json (not there)" in found.text
 
 
 def test_nothing_is_measured_against_an_invalid_baseline():
@@ -294,6 +295,12 @@ def test_markdown_says_what_the_page_says(markdown, whole):
     figures = re.findall(r"\]\((figures/[^)]+\.svg)\)", markdown)
     assert "figures/chat-throughput.svg" in figures
     assert len(figures) == len(set(figures)) == 8
+
+
+@pytest.mark.parametrize("path", sorted(TEMPLATES.glob("*.j2")), ids=lambda path: path.name)
+def test_templates_hold_no_arithmetic(path):
+    for code in re.findall(r"\{[{%](.*?)[%}]\}", path.read_text(), re.S):
+        assert not re.search(r"[-+*/%~]", re.sub(r'"[^"]*"', "", code).strip("-")), code
 
 
 def test_a_template_that_names_something_unknown_fails():

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+COLOURS = 8
 Tone = Literal["plain", "good", "warn", "bad", "muted"]
 
 
@@ -35,6 +36,11 @@ class Tag:
     series: int
     symbol: str
     is_baseline: bool
+
+    @property
+    def colour(self) -> int:
+        """Which of the page's series colours it has; symbols tell apart those that share one."""
+        return self.series % COLOURS
 
     @property
     def text(self) -> str:

@@ -18,12 +18,12 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from scripts.lib.report.blocks import COLOURS
 from scripts.lib.report.numbers import tidy
 
 WIDTH, HEIGHT = 400, 270
 LEGEND_ROW = 17
 MARKERS = "os^DvPX*<>ph"
-COLOURS = 8
 
 INK, FAINT, GRID, LIMIT, INVALID = "#010101", "#010102", "#010103", "#010104", "#010105"
 PAPER = "#010106"

@@ -61,7 +61,8 @@ def _verdicts(summary: Summary, names: Names) -> Table:
 
 
 def _verdict(view: QualityView, names: Names) -> list[Cell]:
-    head = Cell(tag=names.tag(view.variant), sources=[Link(view.source)] if view.source else [])
+    measured = view.source and view.outcome != "not measured"
+    head = Cell(tag=names.tag(view.variant), sources=[Link(view.source)] if measured else [])
     words = view.not_applicable or view.words
     chip = Chip(view.outcome, OUTCOME_TONES[view.outcome])
     cells = [

@@ -111,7 +111,7 @@ def _variants(summary: Summary, names: Names) -> Table:
             Cell(
                 variant.checkpoint,
                 notes=[variant.checkpoint_source],
-                sources=[Link(variant.manifest)],
+                sources=[Link(variant.manifest)] if variant.manifest else [],
             ),
             Cell(size(variant.checkpoint_bytes)),
             Cell(size(variant.ideal_bytes)),
