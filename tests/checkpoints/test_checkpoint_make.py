@@ -142,6 +142,10 @@ def test_a_failed_tool_leaves_nothing_but_its_log(job, tmp_path, body, message):
         (lambda job: replace(job, source=None), "name its manifest with --source-manifest"),
         (lambda job: with_spec(job, scheme="FP8"), "needs calibration text"),
         (
+            lambda job: with_spec(job, scheme="W4A16", group_size=96),
+            "quantize.group_size 96 does not divide the model's width 256: give group_size 128",
+        ),
+        (
             lambda job: with_spec(job, calibration="no/such.json"),
             'quantize.calibration is "no/such.json", and there is no such file',
         ),

@@ -32,6 +32,10 @@ SCHEMES = {
 }
 """What llm-compressor's presets are called here."""
 
+GROUPED = ("W4A16", "W8A16")
+PRESET_GROUP = 128
+"""The group size of llm-compressor's presets for those."""
+
 MOVE = "move resources to a larger disk"
 
 Say = Callable[[str], None]
@@ -193,6 +197,8 @@ def _make_by_quantizing(job: Job, result: Path, log: Path) -> None:
             f'quantize.from is "{spec.from_}", which has no weights: for random weights give '
             "a dummy source with a quantized model's config"
         )
+    if spec.scheme in GROUPED:
+        _check_group_size(spec.group_size or PRESET_GROUP, source)
     require_space(job.resources, source.real_bytes, job.name, MOVE)
     arguments = ["--source", source.folder, "--output", str(result), "--scheme", spec.scheme]
     arguments += ["--method", spec.method, "--seed", str(spec.seed), "--ignore", *spec.ignore]
@@ -208,6 +214,19 @@ def _make_by_quantizing(job: Job, result: Path, log: Path) -> None:
         )
     job.say(f"quantizing {spec.from_} to {spec.scheme} ({spec.method})")
     run_tool(maker, "quantize", arguments, log)
+
+
+def _check_group_size(group: int, source: Manifest) -> None:
+    """Refuse groups that do not divide the layers' widths, before anything is loaded."""
+    widths = [w for w in (source.shape.hidden_size, source.shape.intermediate_size) if w]
+    wrong = [width for width in widths if width % group]
+    if not wrong:
+        return
+    fitting = [size for size in (128, 64, 32, 16) if not any(width % size for width in widths)]
+    advice = f"give group_size {fitting[0]}" if fitting else "use a scheme without groups"
+    raise CheckpointError(
+        f"quantize.group_size {group} does not divide the model's width {wrong[0]}: {advice}"
+    )
 
 
 def _make_dummy(job: Job, result: Path, _log: Path) -> None:

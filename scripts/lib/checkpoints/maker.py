@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,7 +27,8 @@ TOOLS = (
 """The packages whose version can change a checkpoint's content."""
 
 ENGINE_SIDE = Path(__file__).resolve().parents[2] / "engine_side"
-LOG_LINES = 12
+EXCEPTION = re.compile(r"([a-zA-Z_]\w*\.)*\w*(Error|Exception|Interrupt)(: |$)")
+"""How Python ends a traceback; a long message may follow on further lines."""
 
 
 class Maker(Strict):
@@ -134,7 +136,9 @@ def _failure(what: str, status: int, log: Path) -> str:
 
 
 def last_words(log: Path) -> str:
-    """Return the last line that says something: the exception, if there is one."""
+    """Return the last exception in the log, or else the last line that says something."""
     text = log.read_text(encoding="utf-8", errors="replace").replace("\r", "\n")
-    lines = [line.strip() for line in text.splitlines() if line.strip()][-LOG_LINES:]
-    return lines[-1].rstrip(".") if lines else "it said nothing"
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    exceptions = [line for line in lines if EXCEPTION.match(line)]
+    last = (exceptions or lines or ["it said nothing"])[-1]
+    return last.strip().rstrip(".:")
