@@ -55,13 +55,15 @@ rule verify:
     log:
         f"logs/{STUDY.study}/verify.log",
     shell:
-        'python -m scripts.verify_archive "$(cat {input:q})" 2>&1 | tee {log:q}'
+        """
+        python -m scripts.verify_archive "$(cat {input:q})" 2>&1 | tee {log:q}
+        """
 
 
 rule clean_results:
+    """Remove this study's results and logs, not what was fetched or built."""
     log:
         f"logs/{STUDY.study}.clean_results.log",
-    """Remove this study's results and logs, not what was fetched or built."""
     params:
         folders=[f"results/{STUDY.study}", f"logs/{STUDY.study}"],
     shell:
