@@ -40,6 +40,21 @@ def test_variants_of_the_default_study(name, kernels, scheme, family, degradatio
     assert (facts.ready, facts.failure) == (True, None)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "in_hint"),
+    [
+        ("port", "port-in-use", "--port"),
+        ("length", "max-model-len-exceeds-model", "8192"),
+        ("absent", "model-not-found", "HF_HUB_OFFLINE"),
+    ],
+)
+def test_starts_that_failed(name, kind, in_hint):
+    facts = read_log(LOGS / f"cpu_032_fail_{name}.log")
+    assert not facts.ready
+    assert facts.failure.kind == kind
+    assert in_hint in facts.failure.hint
+
+
 def test_command_line(tmp_path, capsys):
     assert inspect_server_log.main([str(LOGS / "cpu_032_int8.log")]) == 0
     printed = json.loads(capsys.readouterr().out)

@@ -10,6 +10,10 @@ _ASK_FOR_ACCESS = hints.plain(
     "ask for access on the model's page, then give a token that has it: set HF_TOKEN (or run "
     "`hf auth login`) before the start"
 )
+_CHECK_NAME = hints.plain(
+    "check the model's name or path; a private repository also needs a token with access: set "
+    "HF_TOKEN (or run `hf auth login`) before the start"
+)
 _UPDATE_DRIVER = hints.plain("update the NVIDIA driver, or install wheels for its CUDA version")
 _SEE_HELP = hints.plain("this vLLM release does not take that argument so: see `vllm serve --help`")
 _CHECK_NCCL = hints.plain(
@@ -165,7 +169,22 @@ SPECIFIC: tuple[FailureRule, ...] = (
         _ASK_FOR_ACCESS,
     ),
     FailureRule("gated-repo", "GatedRepoError", r"GatedRepoError: ", _ASK_FOR_ACCESS),
-    FailureRule("gated-repo", "401 Client Error", r"401 Client Error", _ASK_FOR_ACCESS),
+    FailureRule(
+        "model-not-found",
+        "RepositoryNotFoundError",
+        r"RepositoryNotFoundError: ",
+        _CHECK_NAME,
+    ),
+    FailureRule(
+        "model-not-found",
+        "LocalEntryNotFoundError",
+        r"LocalEntryNotFoundError: ",
+        hints.plain(
+            "the model is not in the local cache and nothing may be downloaded: download it "
+            "first, or unset HF_HUB_OFFLINE"
+        ),
+    ),
+    FailureRule("gated-repo", "401 Client Error", r"401 Client Error", _ASK_FOR_ACCESS, soft=True),
     FailureRule(
         "gated-repo",
         "is restricted",
@@ -259,13 +278,13 @@ SPECIFIC: tuple[FailureRule, ...] = (
         "model-not-found",
         "is not a valid model identifier",
         r"is not a local folder and is not a valid model identifier",
-        hints.plain("check the model's name or path; a private repository also needs HF_TOKEN"),
+        _CHECK_NAME,
     ),
     FailureRule(
         "model-not-found",
         "Repository Not Found",
         r"Repository Not Found for url",
-        hints.plain("check the model's name or path; a private repository also needs HF_TOKEN"),
+        _CHECK_NAME,
     ),
     FailureRule(
         "max-model-len-exceeds-model",
