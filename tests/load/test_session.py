@@ -337,6 +337,23 @@ def test_the_servers_own_histograms_are_compared(histograms, reason, tmp_path, t
     assert any(reason in found for found in point.invalid_reasons)
 
 
+@pytest.mark.parametrize("reset", [True, False])
+def test_prompts_are_reused_only_if_the_cache_was_reset(reset, tmp_path, tokenizer_folder):
+    with plain_server(Manners(reset=reset)) as server:
+        spec = {
+            "dataset": RANDOM,
+            "concurrency": [1, 2],
+            "requests_per_point": 3,
+            "repetitions": 2,
+            "warmup_requests": 2,
+        }
+        result = measure(server.url, tmp_path, tokenizer_folder, spec)
+    prompts = [body["prompt"] for body in server.seen.requests]
+    assert len(prompts) == 2 + 4 * 3
+    assert len(set(prompts)) == (2 + 3 if reset else 2 + 4 * 3)
+    assert result.dataset["distinct_prompts"] == (3 if reset else 12)
+
+
 def test_a_broken_scrape_is_no_server_view(tmp_path, tokenizer_folder):
     def scrape() -> dict:
         raise RuntimeError("connection refused")
@@ -392,7 +409,7 @@ def test_several_processes_share_a_point(tmp_path, tokenizer_folder, monkeypatch
     assert [p.client.processes for p in result.points] == [2, 1]
     assert [p.completed for p in result.points] == [20, 3]
     assert server.seen.peak_in_flight == 5
-    assert len({body["prompt"] for body in server.seen.requests}) == 20
+    assert len({body["prompt"] for body in server.seen.requests}) == 23
 
 
 def test_clients_end_with_the_session(tmp_path, tokenizer_folder, monkeypatch):

@@ -58,6 +58,8 @@ class PointRun:
 
         async def one() -> None:
             async with gate:
+                if self.connect_errors:
+                    return  # nobody is there; each request will say so
                 try:
                     self._idle.append(await self._connect())
                 except OSError as problem:

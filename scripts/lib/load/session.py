@@ -61,6 +61,7 @@ class _Collected:
     most_asked: int = 0
     used: dict[int, Sample] = field(default_factory=dict)
     reset_problem: str | None = None
+    fresh_from: int = 0
 
 
 class LoadSession:
@@ -133,7 +134,7 @@ class LoadSession:
         if wanted is None:
             self._all_of_trace()
         else:
-            for sample in self._samples.take(0, wanted + default_warmup(workload)):
+            for sample in self._samples.take(0, self._reserved()):
                 self._body(sample)
 
     def run(self, url: str, *, scrape: ScrapeCall | None = None) -> LoadResult:
@@ -186,12 +187,24 @@ class LoadSession:
         return body
 
     def _prompts_for(self, level: Level) -> list[Sample]:
-        """Every point sends the same prompts: levels and repetitions differ in nothing else."""
+        """Return a point's prompts.
+
+        The same ones for every point, so that levels and repetitions differ in nothing else;
+        new ones as long as there are any if the engine may still hold the former in its cache.
+        """
         assert self._samples is not None
         count = requests_of(self._workload, level)
         if count is None:
             return self._all_of_trace()
-        return self._samples.take(0, count)
+        if self._now.reset_problem is None or not self._now.points:
+            return self._samples.take(0, count)
+        start = max(self._now.fresh_from, self._reserved())
+        self._now.fresh_from = start + count
+        return self._samples.take(start, count)
+
+    def _reserved(self) -> int:
+        """Return how many samples the plan and the warm-up may use."""
+        return (most_requests(self._workload) or 0) + default_warmup(self._workload)
 
     # Measuring
 
@@ -224,10 +237,10 @@ class LoadSession:
     def _measure(
         self, url: str, level: Level, scrape: ScrapeCall | None, records: RawRecords
     ) -> Point:
-        samples = self._prompts_for(level)
-        offsets = offsets_of(self._workload, level, samples)
         if self._workload.reset_prefix_cache:
             self._now.reset_problem = reset_prefix_cache(url)
+        samples = self._prompts_for(level)
+        offsets = offsets_of(self._workload, level, samples)
         if self._before_point is not None:
             self._before_point(level)
         before = _read(scrape)
