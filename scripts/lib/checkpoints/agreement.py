@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sized
 
-from scripts.lib.checkpoints.layers import Layer, group_of, matches
+from scripts.lib.checkpoints.layers import Layer
 from scripts.lib.checkpoints.manifest import Scheme, Shape
+from scripts.lib.checkpoints.names import SchemeByName
 
 CONFIG_DTYPES = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
 KIND_WORDS = {
@@ -34,9 +35,10 @@ def disagreements(scheme: Scheme, shape: Shape, layers: list[Layer]) -> list[str
     elif quantized and scheme.method is None:
         found.append(_no_configuration(quantized))
     elif quantized:
-        found += _storage_differs(scheme, quantized)
-        found += _ignored_yet_quantized(scheme, quantized)
-        found += _left_out(scheme, layers)
+        by_name = SchemeByName(scheme)
+        found += _storage_differs(by_name, quantized)
+        found += _ignored_yet_quantized(by_name, quantized)
+        found += _left_out(by_name, layers)
     return found + _dtype_differs(shape, layers) + _dimensions_differ(shape, layers)
 
 
@@ -45,9 +47,9 @@ def promises_quantization(scheme: Scheme) -> bool:
     return scheme.method is not None
 
 
-def should_be_quantized(layer: Layer, scheme: Scheme) -> bool:
+def should_be_quantized(layer: Layer, by_name: SchemeByName) -> bool:
     """Say if the configuration means this linear layer to be quantized."""
-    return layer.linear and not any(matches(layer.name, pattern) for pattern in scheme.ignored)
+    return layer.linear and not by_name.ignores(layer.name)
 
 
 def _nothing_quantized(scheme: Scheme, layers: list[Layer]) -> str:
@@ -85,11 +87,11 @@ def expected_kinds(scheme: Scheme) -> set[str]:
     return {"packed-int"}
 
 
-def _storage_differs(scheme: Scheme, quantized: list[Layer]) -> list[str]:
+def _storage_differs(by_name: SchemeByName, quantized: list[Layer]) -> list[str]:
     """Compare kind, bits and group size of each layer; one sentence per kind of difference."""
     wrong: dict[str, list[str]] = {}
     for layer in quantized:
-        own = group_of(layer.name, scheme)
+        own = by_name.of(layer.name)
         kinds = expected_kinds(own)
         if kinds and layer.kind not in kinds:
             said = f"{own.weight_bits}-bit {own.weight_type}"
@@ -106,12 +108,8 @@ def _storage_differs(scheme: Scheme, quantized: list[Layer]) -> list[str]:
     ]
 
 
-def _ignored_yet_quantized(scheme: Scheme, quantized: list[Layer]) -> list[str]:
-    names = [
-        layer.name
-        for layer in quantized
-        if any(matches(layer.name, pattern) for pattern in scheme.ignored)
-    ]
+def _ignored_yet_quantized(by_name: SchemeByName, quantized: list[Layer]) -> list[str]:
+    names = [layer.name for layer in quantized if by_name.ignores(layer.name)]
     if not names:
         return []
     return [
@@ -120,14 +118,14 @@ def _ignored_yet_quantized(scheme: Scheme, quantized: list[Layer]) -> list[str]:
     ]
 
 
-def _left_out(scheme: Scheme, layers: list[Layer]) -> list[str]:
+def _left_out(by_name: SchemeByName, layers: list[Layer]) -> list[str]:
     """Find plain layers whose namesakes are quantized in other blocks, and are not ignored."""
     usual = {layer.name.rpartition(".")[2] for layer in layers if layer.quantized}
     names = [
         layer.name
         for layer in layers
         if not layer.quantized
-        and should_be_quantized(layer, scheme)
+        and should_be_quantized(layer, by_name)
         and layer.name.rpartition(".")[2] in usual
     ]
     if not names:

@@ -17,6 +17,7 @@ from scripts.lib.checkpoints.agreement import should_be_quantized
 from scripts.lib.checkpoints.errors import CheckpointError
 from scripts.lib.checkpoints.layers import Layer
 from scripts.lib.checkpoints.manifest import Scheme, Shape
+from scripts.lib.checkpoints.names import SchemeByName
 from scripts.lib.checkpoints.scheme import read_scheme
 from scripts.lib.checkpoints.shape import read_config, shape_from_config, text_config
 from scripts.lib.checkpoints.storage import Linear, Parts, stored_as
@@ -81,10 +82,11 @@ def _tensors_of(config: dict[str, Any], scheme: Scheme, folder: Path) -> Parts:
     if missing:
         raise CheckpointError(f"{folder / 'config.json'} does not say {', '.join(missing)}")
     found: Parts = dict(_plain_tensors(config, shape, dtype))
+    by_name = SchemeByName(scheme)
     for linear in _linear_layers(shape):
         layer = Layer(linear.name, 0, dtype, (linear.outputs, linear.inputs))
         parts: Parts | None = {"weight": (dtype, [linear.outputs, linear.inputs])}
-        if should_be_quantized(layer, scheme):
+        if should_be_quantized(layer, by_name):
             parts = stored_as(linear, scheme, dtype)
         if parts is None:
             raise _no_rule(folder, f"the tensors of {scheme.method} ({scheme.words})")

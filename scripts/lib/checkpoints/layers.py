@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scripts.lib.checkpoints.manifest import Scheme
+from scripts.lib.checkpoints.names import SchemeByName
 from scripts.lib.checkpoints.tensors import DTYPE_BITS, Tensor
 
 BNB_STATE = ("absmax", "quant_map", "nested_absmax", "nested_quant_map", "quant_state")
@@ -75,9 +76,10 @@ def layers_of(tensors: list[Tensor], scheme: Scheme, *, tied: bool = False) -> l
         modules[module][suffix] = tensor
     if tied and len(modules) > 1:
         modules.pop("lm_head", None)
+    by_name = SchemeByName(scheme)
     found: list[Layer] = []
     for module in sorted(modules):
-        found.extend(_layers_of_module(module, modules[module], scheme))
+        found.extend(_layers_of_module(module, modules[module], by_name.of(module)))
     return found
 
 
@@ -153,10 +155,9 @@ def _packed(module: str, parts: dict[str, Tensor], scheme: Scheme) -> Layer:
         size = tensor.elements * 2
         group = round(tensor.shape[-1] * 2 / columns) if columns else None
         return Layer(module, size, tensor.dtype, tensor.shape, "fp4", 4, group, columns)
-    own = group_of(module, scheme)
-    bits: float = own.weight_bits or 4
-    if columns and columns > 1 and own.group_size:
-        bits = tensor.shape[-1] * PACK_BITS / (columns * own.group_size)
+    bits: float = scheme.weight_bits or 4
+    if columns and columns > 1 and scheme.group_size:
+        bits = tensor.shape[-1] * PACK_BITS / (columns * scheme.group_size)
     size = round(tensor.elements * PACK_BITS / bits)
     return Layer(module, size, tensor.dtype, tensor.shape, "packed-int", bits, None, columns)
 
@@ -187,33 +188,3 @@ def _by_dtype(name: str, tensor: Tensor, scale: Tensor | None) -> Layer:
     if tensor.dtype in ("I32", "U32"):
         return Layer(name, size, tensor.dtype, shape, "packed-int")
     return Layer(name, size, tensor.dtype, shape, "plain", DTYPE_BITS.get(tensor.dtype))
-
-
-def group_of(module: str, scheme: Scheme) -> Scheme:
-    """Return the group of a mixed scheme that a module belongs to: patterns before classes."""
-    if not scheme.groups:
-        return scheme
-    for group in scheme.groups:
-        if any(matches(module, target) for target in group.targets):
-            return group
-    rest = [g for g in scheme.groups if not g.targets or "Linear" in g.targets]
-    return rest[0] if rest else scheme
-
-
-def matches(module: str, pattern: str) -> bool:
-    """Say if a pattern of an ``ignore`` or ``targets`` list names this module.
-
-    ``re:`` patterns as in compressed-tensors; ``*`` as in ModelOpt; else the module itself,
-    one below it, or its last part.
-    """
-    if pattern.startswith("re:"):
-        try:
-            return re.match(pattern[3:], module) is not None
-        except re.error:
-            return False
-    if "*" in pattern:
-        expression = re.escape(pattern).replace(r"\*", ".*")
-        return re.fullmatch(expression, module) is not None
-    pattern = pattern.removesuffix(".weight")  # AQLM names the tensor
-    inside = module == pattern or module.startswith(pattern + ".")
-    return inside or module.endswith("." + pattern) or f".{pattern}." in module

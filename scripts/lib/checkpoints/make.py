@@ -84,6 +84,7 @@ def make_checkpoint(job: Job) -> Manifest:
     """
     if job.spec.path is not None:
         folder = Path(job.spec.path).expanduser()
+        job.say(f"computing the hashes of the files in {shown(folder)}")
         return build_manifest(job.name, folder, job.described)
     if job.spec.hub is not None:
         return _from_hub(job)

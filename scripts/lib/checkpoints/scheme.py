@@ -12,9 +12,10 @@ from scripts.lib.checkpoints.agreement import (
     promises_quantization,
     should_be_quantized,
 )
-from scripts.lib.checkpoints.layers import Layer, group_of, layers_of
+from scripts.lib.checkpoints.layers import Layer, layers_of
 from scripts.lib.checkpoints.manifest import Scheme, TensorSummary
 from scripts.lib.checkpoints.methods import method_of, scheme_of_settings
+from scripts.lib.checkpoints.names import SchemeByName
 from scripts.lib.checkpoints.shape import TEXT_CONFIGS, read_config, read_shape, shape_from_config
 from scripts.lib.checkpoints.tensors import read_tensors_of
 
@@ -97,12 +98,13 @@ def _ideal_bytes(layers: list[Layer], scheme: Scheme) -> int:
     means count at the promised bits: the gap to the real size then shows.
     """
     rest = 32 if scheme.scheme == "fp32" else 16
+    by_name = SchemeByName(scheme)
     broken = promises_quantization(scheme) and not any(layer.quantized for layer in layers)
     bits = 0.0
     for layer in layers:
         own: float | None = rest
-        if layer.quantized or (broken and should_be_quantized(layer, scheme)):
-            own = group_of(layer.name, scheme).weight_bits or layer.bits
+        if layer.quantized or (broken and should_be_quantized(layer, by_name)):
+            own = by_name.of(layer.name).weight_bits or layer.bits
         bits += layer.parameters * (own or rest)
     return round(bits / 8)
 
