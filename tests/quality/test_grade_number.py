@@ -152,7 +152,9 @@ def test_tolerance_is_absolute_and_exact():
     assert right("0.30000000000000004", 0.3) is False
 
 
-@pytest.mark.parametrize("text", ["42,325", " 42325\n", "41939", "-5", "42325.0", "4e4", "1/2", "−5"])
+@pytest.mark.parametrize(
+    "text", ["42,325", " 42325\n", "41939", "-5", "42325.0", "4e4", "1/2", "−5"]
+)
 def test_only_a_number(text):
     result = grade({"kind": "number", "expected": 42325, "only_number": True}, text)
     assert result.format_ok is True
@@ -171,7 +173,9 @@ def test_no_format_measure_unless_asked_for():
     assert grade({"kind": "number", "expected": 1}, "1").format_ok is None
 
 
-@given(st.integers(-(10**12), 10**12), st.sampled_from(["{}", "{:,}", "**{:,}**", "The answer is {}."]))
+@given(
+    st.integers(-(10**12), 10**12), st.sampled_from(["{}", "{:,}", "**{:,}**", "The answer is {}."])
+)
 def test_every_integer_is_found_and_no_other(value, form):
     text = form.format(value)
     assert right(text, value) is True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -48,7 +47,7 @@ CHEATS = {
         "    except OSError:\n        pass\ndef add(a, b):\n    return 9"
     ),
     "forges replies": (
-        "import os\nreply = b'{\"value\": [\"constant\", true], \"args\": []}\\n' * 50\n"
+        'import os\nreply = b\'{"value": ["constant", true], "args": []}\\n\' * 50\n'
         "for fd in range(3, 20):\n    try:\n        os.write(fd, reply)\n"
         "    except OSError:\n        pass\ndef add(a, b):\n    return 9"
     ),
@@ -115,8 +114,16 @@ def test_what_passes(code):
         ("def f(g, x):\n    return g(g(x))", "f", ["assert f(lambda v: v + 1, 3) == 5"]),
         ("def f(x):\n    x.sort()", "f", ["v = [3, 1]\nf(v)\nassert v == [1, 3]"]),
         ("def f(n):\n    yield from range(n)", "f", ["assert list(f(3)) == [0, 1, 2]"]),
-        ("def f():\n    return {(1, 'a'): {2.5, None}}", "f", ["assert f() == {(1, 'a'): {2.5, None}}"]),
-        ("def f():\n    return float('nan'), 10**50", "f", ["a, b = f()\nassert math.isnan(a) and b == 10**50"]),
+        (
+            "def f():\n    return {(1, 'a'): {2.5, None}}",
+            "f",
+            ["assert f() == {(1, 'a'): {2.5, None}}"],
+        ),
+        (
+            "def f():\n    return float('nan'), 10**50",
+            "f",
+            ["a, b = f()\nassert math.isnan(a) and b == 10**50"],
+        ),
         (
             "class Stack:\n    def __init__(self):\n        self.x = []\n"
             "    def push(self, v):\n        self.x.append(v)\n"
@@ -127,10 +134,14 @@ def test_what_passes(code):
         (
             "def f(x):\n    raise ValueError('no')",
             "f",
-            ["try:\n    f(1)\n    done = True\nexcept ValueError:\n    done = False\nassert not done"],
+            ["try:\n    f(1)\n    done = 1\nexcept ValueError:\n    done = 0\nassert not done"],
         ),
         ("def sum(x):\n    return 7", "sum", ["assert sum([]) == 7"]),
-        ("def f():\n    return helper\ndef helper():\n    return 3", "f", ["assert f()() == helper() == 3"]),
+        (
+            "def f():\n    return helper\ndef helper():\n    return 3",
+            "f",
+            ["assert f()() == helper() == 3"],
+        ),
     ],
 )
 def test_values_that_tests_may_use(code, name, tests):
@@ -147,16 +158,14 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
     run_tests("def add(a, b):\n    while True:\n        pass", "add", TESTS, timeout_s=0.3)
     assert list(tmp_path.iterdir()) == []
     mine = [
-        path
-        for path in Path("/proc").glob("[0-9]*/cmdline")
-        if str(tmp_path) in _cwd(path.parent)
+        path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path) in _cwd(path.parent)
     ]
     assert mine == []
 
 
 def _cwd(process: Path) -> str:
     try:
-        return os.readlink(process / "cwd")
+        return str((process / "cwd").readlink())
     except OSError:
         return ""
 
@@ -208,7 +217,7 @@ sys.exit(0 if all([refused(a) for a in attempts]) and open("kept").read() == "k"
         "Here it is: def add(a, b): return a + b",
         "Use `add = lambda a, b: a + b` for that.",
         f"1. Like this:\n\n   ```python\n   {ADD.replace(chr(10), chr(10) + '   ')}\n   ```",
-        f"```python\ndef add(a, b):\n    return 0\n```\nThat is wrong. Better:\n```python\n{ADD}```",
+        f"```python\ndef add(a, b):\n    return 0\n```\nWrong. Better:\n```python\n{ADD}```",
         "```python\ndef helper(a, b):\n    return a + b\n```\nand\n```python\n"
         "def add(a, b):\n    return helper(a, b)\n```",
         f"```bash\npip install x\n```\n```python\n{ADD}```",
@@ -224,7 +233,13 @@ def test_code_is_found(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "I cannot.", "Use a + b.", "```python\nprint(add(1, 2))\n```", "class S:\n    def add(a, b): 1"],
+    [
+        "",
+        "I cannot.",
+        "Use a + b.",
+        "```python\nprint(add(1, 2))\n```",
+        "class S:\n    def add(a, b): 1",
+    ],
 )
 def test_no_code(text):
     result = grade(PYTHON, text)

@@ -7,7 +7,9 @@ TAIL = 20_000
 # (times the piece occurs, characters all of them take): a loop reaches one of these. Three
 # equal bullets or a row of zeros in a matrix do not.
 LOOPS = ((3.0, 60), (4.0, 20))
-LONGEST_RULE = 40  # a line of dashes is a rule of Markdown; longer runs of one character are not
+LONGEST_RUN = 20  # of one character at the end
+LONGEST_RULE = 40  # ... where a run may mean something: a rule of Markdown, 10 to the 30th
+_RULES = frozenset("-=_*#~.0123456789")
 
 
 def is_degenerate(text: str) -> bool:
@@ -26,7 +28,8 @@ def _is_loop(tail: str, period: int, length: int, *, whole: bool) -> bool:
     everything = whole and length == len(tail)
     times = (length + 1) / period if tail[-period] == " " else length / period
     if len(set(tail[-period:])) == 1:
-        return length >= LONGEST_RULE or (everything and times >= 8 and not tail[-1].isdigit())
+        longest = LONGEST_RULE if tail[-1] in _RULES else LONGEST_RUN
+        return length >= longest or (everything and times >= 8 and not tail[-1].isdigit())
     if everything and times >= 4 and not tail.isdigit() and length >= 8:
         return True
     return any(times >= least and length >= size for least, size in LOOPS)

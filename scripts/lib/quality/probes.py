@@ -110,7 +110,7 @@ class Checks(Strict):
 
     @model_validator(mode="after")
     def _at_least_one(self) -> Checks:
-        if not any(value not in (None, [], False) for value in dict(self).values()):
+        if all(value is None or value is False or value == [] for value in dict(self).values()):
             raise ValueError("give at least one check")
         return self
 

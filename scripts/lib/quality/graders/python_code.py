@@ -119,8 +119,15 @@ def _compilable(text: str, entry_point: str) -> str:
 
 
 def _longest(lines: list[str], entry_point: str) -> str:
-    for end in range(len(lines), 0, -1):
-        code = "\n".join(lines[:end])
-        if defines(code, entry_point):
-            return code
+    """Return the most of the first lines that compile: cut before each line that does not."""
+    while lines:
+        code = "\n".join(lines)
+        try:
+            ast.parse(code)
+        except SyntaxError as error:
+            lines = lines[: min(max(error.lineno or 1, 1), len(lines)) - 1]
+        except (ValueError, RecursionError, MemoryError):
+            return ""
+        else:
+            return code if defines(code, entry_point) else ""
     return ""
