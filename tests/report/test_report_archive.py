@@ -40,7 +40,7 @@ TOKEN = "hf_" + "AbCdEfGhIjKlMnOpQrStUv"
 def finished(tmp_path_factory):
     """Return a finished synthetic study's folder; its report is a stand-in."""
     root = tmp_path_factory.mktemp("project")
-    folder = write_study(root, Recipe(failures={"int4-w4a16": OOM}))
+    folder = write_study(root, Recipe(failures={"int4-w4a16": OOM}, levels=[1, 2], repetitions=1))
     write_tables(folder / "tables", analyse_study(read_study(folder / "study.json"), folder))
     words = ["--study", str(folder / "study.json"), "--results", str(folder)]
     assert summarise([*words, "--output", str(folder / "summary.json")]) == 0

@@ -9,7 +9,12 @@ from xml.etree import ElementTree
 import pytest
 
 from scripts.lib.analysis.summary import Summary
-from scripts.lib.report.figures import latency_statistic, load_figures, timeline_figures
+from scripts.lib.report.figures import (
+    MOST_TIMELINES,
+    latency_statistic,
+    load_figures,
+    timeline_figures,
+)
 from scripts.lib.report.names import Names
 from tests.report.sample_summary import sample, sample_summary
 
@@ -206,5 +211,6 @@ def test_time_lines_show_curves_and_load_points():
 def test_a_study_with_very_many_sessions_shows_a_page_full():
     timeline = sample()["timelines"][0] | {"t_s": [0.0, 1.0], "points": []}
     timeline["series"] = {"running": [1.0, 2.0]}
-    summary = sample_summary(timelines=[{**timeline, "session": n} for n in range(1, 31)])
-    assert len(timeline_figures(summary, Names(summary))) == 24
+    sessions = MOST_TIMELINES + 3
+    summary = sample_summary(timelines=[{**timeline, "session": n} for n in range(sessions)])
+    assert len(timeline_figures(summary, Names(summary))) == MOST_TIMELINES

@@ -62,14 +62,13 @@ def _figure(chart: Chart, name: str, title: str, about: str) -> Figure:
         for index, mark in enumerate(series.marks)
     }
     description = f"{about} {_description(chart)}"
-    drawn = svg.render(lambda: draw(chart, legend=False))
-    with_legend = svg.render(lambda: draw(chart, legend=True))
+    drawn = svg.render(lambda: draw(chart))
     return Figure(
         name,
         title,
         description,
-        svg.inline(drawn, f"fig-{name}", title, description, tips),
-        svg.standalone(with_legend, name, title, description, tips),
+        svg.inline(drawn, f"fig-{name}", title, description, tips, heading=chart.y_label),
+        svg.standalone(drawn, name, title, description, tips),
     )
 
 

@@ -23,6 +23,7 @@ from scripts.lib.report.numbers import tidy
 
 WIDTH, HEIGHT = 400, 270
 LEGEND_ROW = 17
+LEGEND, HEADING = "chart-legend", "chart-heading"
 MARKERS = "os^DvPX*<>ph"
 
 INK, FAINT, GRID, LIMIT, INVALID = "#010101", "#010102", "#010103", "#010104", "#010105"
@@ -114,10 +115,14 @@ class TimeChart:
     bands: Sequence[tuple[float, float, str]] = field(default=())
 
 
-def draw(chart: Chart, legend: bool) -> str:
-    """Return the chart as matplotlib's SVG text, with its legend below if ``legend``."""
+def draw(chart: Chart) -> str:
+    """Return the chart as matplotlib's SVG text, its title and legend inside.
+
+    The legend lies below ``HEIGHT`` and the title's id is ``HEADING``, so that a page, which has
+    both outside of its figures, can cut them off without drawing again.
+    """
     shown = [series for series in chart.series if series.marks]
-    extra = LEGEND_ROW * len(shown) + 6 if legend else 0
+    extra = LEGEND_ROW * len(shown) + 6
     with mpl.rc_context({**_STYLE, "svg.hashsalt": chart.name}):
         canvas = Canvas(figsize=(WIDTH / 72, (HEIGHT + extra) / 72), dpi=72)
         axes = _axes(canvas, left=54, right=14, top=28, bottom=44 + extra)
@@ -126,11 +131,10 @@ def draw(chart: Chart, legend: bool) -> str:
         for series in shown:
             _series(axes, series, _offset(shown, series))
         axes.set_xlabel(chart.x_label)
-        canvas.text(
-            8 / WIDTH, 1 - 14 / (HEIGHT + extra), _heading(chart, legend), fontsize=12, va="center"
-        )
-        if legend:
-            _legend(canvas, shown)
+        top = 1 - 14 / (HEIGHT + extra)
+        heading = f"{chart.title}: {chart.y_label}"
+        canvas.text(8 / WIDTH, top, heading, fontsize=12, va="center", gid=HEADING)
+        _legend(canvas, shown)
         return _svg(canvas)
 
 
@@ -146,10 +150,6 @@ def draw_time(chart: TimeChart) -> str:
             canvas.text(8 / WIDTH, 1 - (top + 7) / height, strip.label, fontsize=10, va="center")
         _band_labels(canvas, chart, height)
         return _svg(canvas)
-
-
-def _heading(chart: Chart, legend: bool) -> str:
-    return f"{chart.title}: {chart.y_label}" if legend else chart.y_label
 
 
 def _axes(canvas: Canvas, left: float, right: float, top: float, bottom: float) -> Axes:
@@ -275,10 +275,11 @@ def _legend(canvas: Canvas, shown: Sequence[Series]) -> None:
         )
         for series in shown
     ]  # fmt: skip
-    canvas.legend(
+    legend = canvas.legend(
         handles=handles, loc="lower left", frameon=False, fontsize=10, handlelength=2.6,
         labelspacing=0.35, bbox_to_anchor=(0.005, 0), borderaxespad=0.2,
     )  # fmt: skip
+    legend.set_gid(LEGEND)
 
 
 def _clipped(name: str, room: int = 58) -> str:

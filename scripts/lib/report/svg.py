@@ -44,8 +44,20 @@ ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
 
 
-def inline(raw: str, name: str, title: str, description: str, tips: Mapping[str, str]) -> str:
-    """Return an SVG element for a page: its ids start with ``name``, its colours are the page's."""
+def inline(
+    raw: str,
+    name: str,
+    title: str,
+    description: str,
+    tips: Mapping[str, str],
+    heading: str | None = None,
+) -> str:
+    """Return an SVG element for a page: its ids start with ``name``, its colours are the page's.
+
+    ``heading``: what stands above the axes instead of the title; the legend is cut off, too.
+    """
+    if heading is not None:
+        raw = _without_legend(raw, heading)
     root = _prepared(raw, name, title, description, tips)
     for attribute in ("width", "height", "version"):
         root.attrib.pop(attribute, None)
@@ -102,6 +114,19 @@ def _prepared(
         child.text = text
         root.insert(index, child)
     return root
+
+
+def _without_legend(raw: str, heading: str) -> str:
+    root = ElementTree.fromstring(raw)  # noqa: S314 - matplotlib's own output
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.get("id") == plot.LEGEND:
+                parent.remove(child)
+            elif child.get("id") == plot.HEADING:
+                for text in child.iter(f"{{{SVG}}}text"):
+                    text.text = heading
+    root.set("viewBox", f"0 0 {plot.WIDTH} {plot.HEIGHT}")
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def _drop(root: ElementTree.Element, names: tuple[str, ...]) -> None:
