@@ -93,6 +93,21 @@ def test_open_loop_latency_counts_from_the_intended_time():
     assert point_of([late]).ttft_ms.mean == pytest.approx(200)
 
 
+def test_the_server_is_compared_from_the_real_send_time():
+    late = answered(0, 9.0, intended=1.0)
+    point = build_point(
+        Level(0, 1, rate=1.0, max_concurrency=1),
+        [Sent(late, 10)],
+        [],
+        origin_s=ORIGIN,
+        server=ServerView(ttft_mean_ms=200),
+        server_requests=1,
+        own_memory_mib=70.0,
+    )
+    assert point.ttft_ms.mean == pytest.approx(8200)
+    assert point.valid, point.invalid_reasons
+
+
 def test_one_token_has_no_tpot():
     point = point_of([answered(0, 0, tokens=1)])
     assert point.tpot_ms.mean is None

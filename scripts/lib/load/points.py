@@ -210,7 +210,8 @@ def build_point(
     reasons = completion_reasons(len(sent), completed, errors)
     capped = level.max_concurrency is not None
     reasons += client_reasons(client, ttft, e2el, open_loop=level.open_loop, capped=capped)
-    mismatch, warnings = server_reasons(server, server_requests, len(sent), ttft, tpot)
+    from_send = latency(_known((requests.first_token_s - requests.sent_s)[requests.ok] * 1000))
+    mismatch, warnings = server_reasons(server, server_requests, len(sent), from_send, tpot)
     warnings = (
         point_warnings(requests, concurrency=level.concurrency, steady=steady, duration_s=duration)
         + warnings

@@ -56,7 +56,8 @@ def server_reasons(
         server: The server's view; None: it has no /metrics, nothing to compare.
         requests: Requests the server counted in the window.
         sent: Requests we sent in it.
-        ttft: The client's TTFT; the server's leaves out HTTP and the network.
+        ttft: The client's TTFT from the real send time, since the server knows no other; its
+            own leaves out HTTP and the network.
         tpot: The client's TPOT.
 
     Returns:
