@@ -80,6 +80,14 @@ def test_all_problems_at_once(tmp_path, monkeypatch):
     assert found[4] == "s.jsonl: byte 0 is not UTF-8 text"
 
 
+def test_files_count_from_the_root_and_not_from_here(tmp_path):
+    (tmp_path / "probes").mkdir()
+    write(tmp_path / "probes/p.jsonl", ITEM)
+    (tmp_path / "probes/q.jsonl").write_text("{")
+    assert [item.id for item in load_probes(["probes/p.jsonl"], tmp_path)] == ["one"]
+    assert problems(tmp_path, "probes/*.jsonl").startswith("probes/q.jsonl:1: not JSON")
+
+
 def test_a_pattern_without_a_file(tmp_path):
     assert problems(tmp_path, "none/*.jsonl") == 'no probe file matches "none/*.jsonl"'
 

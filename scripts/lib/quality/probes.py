@@ -223,33 +223,38 @@ def load_probes(patterns: Iterable[str], root: Path = Path()) -> list[ProbeItem]
         for pattern in patterns
         if not any(probe_files([pattern], root))
     ]
-    items, found = read_probe_files(probe_files(patterns, root))
+    items, found = read_probe_files(probe_files(patterns, root), root)
     if problems + found:
         raise ProbeError("\n".join(problems + found))
     return items
 
 
-def read_probe_files(paths: Iterable[Path]) -> tuple[list[ProbeItem], list[str]]:
-    """Return the items of JSONL files and the problems found in them, as sentences."""
+def read_probe_files(
+    paths: Iterable[Path], root: Path = Path()
+) -> tuple[list[ProbeItem], list[str]]:
+    """Return the items of JSONL files and the problems found in them, as sentences.
+
+    Relative ``paths`` count from ``root``; messages name them as they are.
+    """
     items: list[ProbeItem] = []
     problems: list[str] = []
-    seen: dict[str, str] = {}
+    places: dict[str, str] = {}
     for path in paths:
-        before = len(items)
         try:
-            for number, raw in read_lines(path):
-                where = f"{path}:{number}"
-                item = _read_item(where, raw, problems)
-                if item is None:
-                    continue
-                if item.id in seen:
-                    problems.append(f'{where}: id "{item.id}" was used at {seen[item.id]}')
-                seen.setdefault(item.id, where)
-                items.append(item)
+            lines = list(read_lines(root / path))
         except ValueError as error:
-            problems.append(str(error))
-        if len(items) == before and not problems:
+            problems.append(str(error).replace(str(root / path), str(path), 1))
+            continue
+        if not lines:
             problems.append(f"{path}: holds no probe item")
+        for number, raw in lines:
+            where = f"{path}:{number}"
+            item = _read_item(where, raw, problems)
+            if item is not None and item.id in places:
+                problems.append(f'{where}: id "{item.id}" was used at {places[item.id]}')
+            elif item is not None:
+                places[item.id] = where
+                items.append(item)
     return items, problems
 
 

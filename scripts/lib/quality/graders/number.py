@@ -41,6 +41,7 @@ _NOT = re.compile(
     rf"(?:\b(?:not|never|isn't|isn’t|wasn't|instead of|rather than)|!=|≠)(?:{_NOISE})*+$",
     re.IGNORECASE,
 )
+_IS_NOT = re.compile(rf"[\s{MARKS}]*[가-힣]{{0,3}}?\s*(?:이|가|은|는)?\s*(?:아니|아닌|아닙)")
 _NUMBER_IS_ANSWER = re.compile(
     rf"[\s{MARKS}.%]*+(?:(?!is|was)[A-Za-z]+\s+)?(?:(?:is|was)\b|[이가])\s*"
     rf"(?:(?:the|my|our|your|final|correct|right)\s+)*+[{MARKS}]*",
@@ -94,7 +95,7 @@ def final_number(text: str) -> Token | None:
     The last boxed one; else the one said to be the answer; else one marked by bold or an equals
     sign; else the last.
     """
-    tokens = [token for token in numbers(text) if not _NOT.search(_before(text, token))]
+    tokens = [token for token in numbers(text) if not _is_negated(text, token)]
     tokens = [token for token in tokens if not token.weak] or tokens
     if not tokens:
         return None
@@ -108,6 +109,10 @@ def final_number(text: str) -> Token | None:
 
 def _before(text: str, token: Token, start: int = 0) -> str:
     return text[max(start, token.start - _REACH) : token.start]
+
+
+def _is_negated(text: str, token: Token) -> bool:
+    return bool(_NOT.search(_before(text, token)) or _IS_NOT.match(text, token.end))
 
 
 def _within(tokens: list[Token], start: int, end: int) -> list[Token]:
