@@ -44,6 +44,7 @@ class PointRun:
         self._start_s = 0.0
         self.answers: list[Answered] = []
         self.loop_lag_ms: list[float] = []
+        self.read_lag_ms = array("d")
         self.connect_errors: list[str] = []
         self.done = self.failed = self.in_flight = 0
         self.peak_in_flight = self.reconnects = self.retries = 0
@@ -79,7 +80,7 @@ class PointRun:
         target = self._assignment.target
         _, connection = await asyncio.wait_for(
             self._loop.create_connection(
-                lambda: Connection(self._on_end, self._on_idle_loss),
+                lambda: Connection(self._on_end, self._on_idle_loss, self.read_lag_ms),
                 target.host,
                 target.port,
                 ssl=ssl.create_default_context() if target.tls else None,
@@ -247,13 +248,22 @@ class PointRun:
         if self._raw_bytes > limits.MAX_RAW_BYTES_PER_PROCESS and not self._parsing:
             self._parsing = True
             self._loop.call_later(0.002, self._parse_one)
-        if self.done == len(self._requests):
+        cut = self.in_flight == 0 and self._out_of_time()
+        if self.done == len(self._requests) or cut:
             self._all_done.set()
+
+    def _out_of_time(self) -> bool:
+        """Whether a closed loop with a time limit sends no more."""
+        limit = self._assignment.send_for_s
+        closed = self._assignment.offsets_s is None
+        return closed and limit is not None and monotonic() - self._start_s > limit
 
     def _send_next(self) -> None:
         if self._waiting:
             self._dispatch(self._waiting.popleft())
-        elif self._assignment.offsets_s is None and self._next_arrival < len(self._requests):
+        elif self._assignment.offsets_s is not None or self._out_of_time():
+            return
+        elif self._next_arrival < len(self._requests):
             answer = RawAnswer(self._next_arrival, monotonic())
             self._next_arrival += 1
             self._dispatch(answer)

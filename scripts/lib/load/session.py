@@ -256,6 +256,10 @@ class LoadSession:
             time.sleep(limits.SETTLE_S)
         after = _read(scrape)
         point = self._point(level, sent, finished, before, after)
+        if len(sent) < len(samples):
+            point = point.model_copy(
+                update={"warnings": [*point.warnings, self._cut(sent, samples)]}
+            )
         self._keep(level, point, sent, samples, records)
         self._progress.finish(f"{label}: {_words(point)}")
         if self._after_point is not None:
@@ -282,6 +286,13 @@ class LoadSession:
         )
         extra = self._cache_warnings(point)
         return point.model_copy(update={"warnings": [*point.warnings, *extra]}) if extra else point
+
+    def _cut(self, sent: Sequence[Sent], samples: Sequence[Sample]) -> str:
+        limit = self._workload.point_time_limit_s
+        return (
+            f"cut short: {len(sent)} of {len(samples)} requests were sent in the "
+            f"{limit or 0:g} s of point_time_limit_s"
+        )
 
     def _cache_warnings(self, point: Point) -> list[str]:
         hits = point.server.prefix_cache_hits if point.server else None
@@ -357,6 +368,7 @@ class LoadSession:
                     slots=_share(slots, count, process),
                     offsets_s=None if offsets is None else [offsets[i] for i in indices],
                     timeout_s=self._workload.request_timeout_s,
+                    send_for_s=self._workload.point_time_limit_s,
                 )
             )
         _, finished = self._clients.play(parts, self._progress.update)

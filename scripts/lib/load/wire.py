@@ -29,7 +29,8 @@ class Assignment:
 
     ``offsets_s`` (open loop) are the intended send times after the common start, ascending;
     without them ``slots`` requests are kept in flight (closed loop). ``slots`` of an open
-    loop is the cap on requests in flight, 0 for none.
+    loop is the cap on requests in flight, 0 for none. A closed loop sends nothing more once
+    ``send_for_s`` have passed since the start.
     """
 
     target: Target
@@ -38,6 +39,7 @@ class Assignment:
     slots: int
     offsets_s: list[float] | None
     timeout_s: float
+    send_for_s: float | None = None
 
 
 @dataclass(slots=True)
@@ -90,6 +92,7 @@ class Finished:
     wall_s: float
     peak_memory_mib: float
     loop_lag_ms: list[float]
+    read_lag_ms: array[float]
     peak_in_flight: int
     reconnects: int
     retries: int

@@ -129,6 +129,12 @@ class Workload(Strict):
         default=None, gt=0, description="Leave out longer ones (ShareGPT: 2048 unless given)."
     )
     request_timeout_s: float = Field(default=600, gt=0)
+    point_time_limit_s: float | None = Field(
+        default=None,
+        gt=0,
+        description="Closed loop: a point sends no further request after so long, so that a "
+        "hopelessly slow variant does not hold the study up; the report says where it cut.",
+    )
     reset_prefix_cache: bool = Field(default=True, description="Between points.")
     seed: int = 42
 
