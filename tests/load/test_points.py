@@ -56,6 +56,7 @@ def point_of(answers: list[Answered], level: Level | None = None, **finished: ob
         "wall_s": 1.0,
         "peak_memory_mib": 30.0,
         "loop_lag_ms": [1.0] * 200,
+        "read_lag_ms": array("d", [0.0, 4.0]),
         "peak_in_flight": 1,
         "reconnects": 0,
         "retries": 0,
@@ -148,8 +149,11 @@ def test_short_points_are_flagged():
     ("finished", "reason"),
     [
         ({"cpu_s": 0.95}, "used 95% of a core"),
-        ({"loop_lag_ms": [0.0] * 97 + [60.0] * 3}, "60.0 ms behind"),
-        ({"loop_lag_ms": [60.0] * 3}, None),
+        ({"loop_lag_ms": [0.0] * 97 + [60.0] * 3, "read_lag_ms": array("d")}, "60.0 ms behind"),
+        ({"loop_lag_ms": [0.0] * 97 + [60.0] * 3}, None),  # nothing lay unread meanwhile
+        ({"loop_lag_ms": [60.0] * 3, "read_lag_ms": array("d")}, None),
+        ({"read_lag_ms": array("d", [12.0] * 200)}, "unread for 12.0 ms on average"),
+        ({"read_lag_ms": array("d", [0.0] * 97 + [50.0] * 3)}, "50.0 ms at the 99th"),
     ],
 )
 def test_a_busy_client_invalidates(finished, reason):

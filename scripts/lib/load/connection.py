@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
+import struct
+import sys
 from array import array
 from collections.abc import Callable
 from time import monotonic
@@ -17,6 +20,10 @@ from scripts.lib.load.stream import Head, decode_body, parse_head
 
 _LAST_CHUNK = b"0\r\n\r\n"
 _TAIL_BYTES = 48
+
+_TCP_INFO_BYTES, _LAST_DATA_RECV = 60, struct.Struct("=I")
+_LAST_DATA_RECV_OFFSET = 52
+"""Linux's ``struct tcp_info``: milliseconds since the last packet with data arrived."""
 
 
 class RawAnswer:
@@ -53,8 +60,11 @@ OnIdleLoss = Callable[["Connection"], None]
 class Connection(asyncio.Protocol):
     """Sends one request at a time and gives each raw answer to ``on_end``."""
 
-    def __init__(self, on_end: OnEnd, on_idle_loss: OnIdleLoss) -> None:
+    def __init__(self, on_end: OnEnd, on_idle_loss: OnIdleLoss, read_lag_ms: array[float]) -> None:
+        """Make one; ``read_lag_ms`` gets how long first and last pieces lay unread."""
         self._on_end = on_end
+        self._read_lag_ms = read_lag_ms
+        self._socket: socket.socket | None = None
         self._on_idle_loss = on_idle_loss
         self._transport: Any = None
         self._fd = -1
@@ -68,8 +78,11 @@ class Connection(asyncio.Protocol):
         """Remember the transport, and the socket for direct writes (not under TLS)."""
         self._transport = transport
         self.alive = True
+        descriptor = transport.get_extra_info("socket").fileno()
         if transport.get_extra_info("ssl_object") is None:
-            self._fd = transport.get_extra_info("socket").fileno()
+            self._fd = descriptor
+        if sys.platform == "linux":
+            self._socket = socket.socket(fileno=descriptor)
 
     def send(self, answer: RawAnswer, request: bytes) -> None:
         """Send ``request`` now; uvloop's own write would wait for the end of the loop's turn."""
@@ -99,6 +112,7 @@ class Connection(asyncio.Protocol):
         answer.pieces.append(data)
         head = self._head
         if head is None:
+            self._note_lag()
             self._read_head(answer)
         elif head.chunked:
             if data.endswith(_LAST_CHUNK) or len(data) < len(_LAST_CHUNK) or head.has_trailer:
@@ -107,6 +121,19 @@ class Connection(asyncio.Protocol):
             self._left -= len(data)
             if self._left <= 0:
                 self._end(answer)
+
+    def _note_lag(self) -> None:
+        """Ask the kernel how long the data just read had been there."""
+        if self._socket is not None:
+            info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+            if len(info) == _TCP_INFO_BYTES:
+                lag = _LAST_DATA_RECV.unpack_from(info, _LAST_DATA_RECV_OFFSET)[0]
+                self._read_lag_ms.append(lag)
+
+    def _forget_socket(self) -> None:
+        if self._socket is not None:
+            self._socket.detach()  # the descriptor is the transport's to close
+            self._socket = None
 
     def _read_head(self, answer: RawAnswer) -> None:
         raw = b"".join(answer.pieces)
@@ -136,6 +163,7 @@ class Connection(asyncio.Protocol):
             self._end(answer)
 
     def _end(self, answer: RawAnswer) -> None:
+        self._note_lag()
         answer.end_s = answer.times[-1] if answer.times else monotonic()
         self.answer = None
         if self._head is not None and not self._head.keeps_alive:
@@ -145,6 +173,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End the running answer with what came so far."""
         self.alive = False
+        self._forget_socket()
         answer, self.answer = self.answer, None
         if answer is None:
             self._on_idle_loss(self)
@@ -160,6 +189,7 @@ class Connection(asyncio.Protocol):
         """Drop the connection; the running answer ends with ``reason``."""
         answer, self.answer = self.answer, None
         self.alive = False
+        self._forget_socket()
         self._transport.abort()
         if answer is not None:
             answer.broken = reason
@@ -169,5 +199,6 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         """Close an idle connection."""
         self.alive = False
+        self._forget_socket()
         if self._transport is not None:
             self._transport.close()

@@ -9,9 +9,16 @@ from __future__ import annotations
 MAX_CPU_SHARE = 0.85
 """Invalid above: CPU seconds per wall second of the busiest client process."""
 
+MAX_READ_LAG_MS, MAX_READ_LAG_SHARE = 10.0, 0.05
+"""Invalid above the larger: how long received data lay unread on average, by the kernel's
+account, in ms and as a share of the mean TTFT. It is part of every TTFT."""
+
+MAX_READ_LAG_P99_MS, MAX_READ_LAG_P99_SHARE = 30.0, 0.10
+"""The same for the 99th percentile, in ms and as a share of the p99 TTFT."""
+
 MAX_LOOP_LAG_P99_MS, MAX_LOOP_LAG_SHARE = 40.0, 0.20
-"""Invalid above the larger of the two: how late the client's event loop ran its timers (99th
-percentile), in ms and as a share of the p99 TTFT. So late are the times of received tokens."""
+"""Where the kernel gives no such account: how late the client's event loop ran its timers (99th
+percentile), in ms and as a share of the p99 TTFT. Invalid above the larger."""
 
 MIN_LOOP_PROBES = 100
 """With fewer probes (1 s) there is no 99th percentile of the loop's lag to judge."""

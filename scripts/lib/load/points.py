@@ -160,6 +160,7 @@ def client_of(finished: Sequence[Finished], requests: Requests, *, own_memory_mi
     shares = [part.cpu_s / part.wall_s for part in finished if part.wall_s > 0]
     lags = (requests.sent_s - requests.intended_s) * 1000
     loop_lags = np.array([lag for part in finished for lag in part.loop_lag_ms])
+    read_lags = np.array([lag for part in finished for lag in part.read_lag_ms])
     enough = len(loop_lags) >= limits.MIN_LOOP_PROBES
     return Client(
         processes=len(finished),
@@ -167,6 +168,8 @@ def client_of(finished: Sequence[Finished], requests: Requests, *, own_memory_mi
         send_lag_p99_ms=float(np.percentile(lags, 99)) if len(lags) else None,
         peak_memory_mib=own_memory_mib + sum(part.peak_memory_mib for part in finished),
         loop_lag_p99_ms=float(np.percentile(loop_lags, 99)) if enough else None,
+        read_lag_mean_ms=float(np.mean(read_lags)) if len(read_lags) else None,
+        read_lag_p99_ms=float(np.percentile(read_lags, 99)) if len(read_lags) else None,
     )
 
 

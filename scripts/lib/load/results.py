@@ -41,6 +41,12 @@ class Client(Strict):
     loop_lag_p99_ms: float | None = Field(
         default=None, description="How late the client's event loops ran, 99th percentile."
     )
+    read_lag_mean_ms: float | None = Field(
+        default=None,
+        description="How long received data lay unread, by the kernel's account (Linux), at the "
+        "first and last piece of each answer: this much of TTFT and E2EL is the client's.",
+    )
+    read_lag_p99_ms: float | None = None
 
 
 class ServerView(Strict):

@@ -27,12 +27,7 @@ def client_reasons(
             f"the client was the bottleneck: its busiest process used {client.cpu_share:.0%} of "
             f"a core (limit {limits.MAX_CPU_SHARE:.0%})"
         )
-    limit = max(limits.MAX_LOOP_LAG_P99_MS, limits.MAX_LOOP_LAG_SHARE * (ttft.p99 or 0))
-    if client.loop_lag_p99_ms is not None and client.loop_lag_p99_ms > limit:
-        reasons.append(
-            f"the client read late: its event loop was {client.loop_lag_p99_ms:.1f} ms behind at "
-            f"the 99th percentile (limit {limit:.0f} ms)"
-        )
+    reasons += _read_late(client, ttft)
     if open_loop:
         limit = limits.MAX_OPEN_LOOP_SEND_LAG_SHARE * (ttft.mean or 0)
         limit = max(limits.MAX_OPEN_LOOP_SEND_LAG_P99_MS, limit)
@@ -45,6 +40,27 @@ def client_reasons(
             f"(limit {limit:.0f} ms)"
         )
     return reasons
+
+
+def _read_late(client: Client, ttft: Latency) -> list[str]:
+    mean, p99 = client.read_lag_mean_ms, client.read_lag_p99_ms
+    if mean is None or p99 is None:
+        limit = max(limits.MAX_LOOP_LAG_P99_MS, limits.MAX_LOOP_LAG_SHARE * (ttft.p99 or 0))
+        lag = client.loop_lag_p99_ms
+        if lag is None or lag <= limit:
+            return []
+        return [
+            f"the client read late: its event loop was {lag:.1f} ms behind at the 99th percentile "
+            f"(limit {limit:.0f} ms)"
+        ]
+    limit = max(limits.MAX_READ_LAG_MS, limits.MAX_READ_LAG_SHARE * (ttft.mean or 0))
+    limit_p99 = max(limits.MAX_READ_LAG_P99_MS, limits.MAX_READ_LAG_P99_SHARE * (ttft.p99 or 0))
+    if mean <= limit and p99 <= limit_p99:
+        return []
+    return [
+        f"the client read late: received data lay unread for {mean:.1f} ms on average and "
+        f"{p99:.1f} ms at the 99th percentile (limits {limit:.0f} and {limit_p99:.0f} ms)"
+    ]
 
 
 def server_reasons(

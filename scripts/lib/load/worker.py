@@ -86,6 +86,7 @@ async def _measure(channel: Channel[Any, Any], run: PointRun, start: Start) -> F
         wall_s=wall,
         peak_memory_mib=peak_memory_mib(),
         loop_lag_ms=run.loop_lag_ms,
+        read_lag_ms=run.read_lag_ms,
         peak_in_flight=run.peak_in_flight,
         reconnects=run.reconnects,
         retries=run.retries,
