@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from statsmodels.stats.multitest import multipletests
 
 from scripts.lib.analysis.digest import Digest
 from scripts.lib.analysis.latency import run_statistic
@@ -22,6 +21,7 @@ from scripts.lib.analysis.statistics import (
     MIN_RUNS_FOR_INTERVAL,
     Difference,
     compare_repeats,
+    holm,
     spread_value,
 )
 from scripts.lib.analysis.summary import Comparison, Value
@@ -120,10 +120,8 @@ def compare(study: Study, digests: Sequence[Digest]) -> list[Comparison]:
     """
     tests = _tests(study, digests)
     p_values = [t.difference.p for t in tests if t.difference.p is not None]
-    adjusted = iter(multipletests(p_values, ALPHA, method="holm")[1] if p_values else [])
-    return [
-        _comparison(t, None if t.difference.p is None else float(next(adjusted))) for t in tests
-    ]
+    adjusted = iter(holm(p_values))
+    return [_comparison(t, None if t.difference.p is None else next(adjusted)) for t in tests]
 
 
 def _tests(study: Study, digests: Sequence[Digest]) -> list[_Test]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
-from statsmodels.stats.multitest import multipletests
 
 from scripts.lib.analysis.comparisons import (
     Samples,
@@ -19,7 +18,7 @@ from scripts.lib.analysis.comparisons import (
     samples_at,
 )
 from scripts.lib.analysis.digest import Digest
-from scripts.lib.analysis.statistics import compare_repeats
+from scripts.lib.analysis.statistics import compare_repeats, holm
 from scripts.lib.analysis.summary import Crossover
 from scripts.lib.load.limits import PERCENTILE_FLOORS
 from scripts.lib.plan.models import Plan
@@ -104,10 +103,8 @@ def _tied_with(first: str, samples: Mapping[str, Samples], metric: str) -> list[
         )
         for name in rivals
     }
-    tested = [name for name in rivals if differences[name].p is not None]
-    p_values = [differences[name].p for name in tested]
-    adjusted = multipletests(p_values, method="holm")[1] if tested else []
-    p_adjusted = dict(zip(tested, map(float, adjusted), strict=True))
+    raw = {name: d.p for name, d in differences.items() if d.p is not None}
+    p_adjusted = dict(zip(raw, holm(list(raw.values())), strict=True))
     tied = []
     for name in rivals:
         band = band_of(samples[name], samples[first])

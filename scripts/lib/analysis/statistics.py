@@ -172,6 +172,20 @@ def compare_repeats(
     )
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number by Holm's step-down method.
+
+    The same as ``statsmodels.stats.multitest.multipletests(method="holm")``, which collects
+    the interpreter's garbage at each call: a fifth of a second, for a handful of numbers.
+    """
+    p = np.asarray(p_values, float)
+    order = np.argsort(p)
+    stepped = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(stepped, 1)
+    return [float(value) for value in adjusted]
+
+
 def pooled_spread(groups: Sequence[Sequence[float] | Floats]) -> tuple[float, int] | None:
     """Return the relative standard deviation within groups of repeats, and its freedom.
 

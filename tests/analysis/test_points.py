@@ -1,0 +1,209 @@
+import numpy as np
+import pytest
+
+from scripts.lib.analysis.points import build_points
+from scripts.lib.analysis.records import find_runs
+from scripts.lib.load.results import Client, SteadyWindow
+from tests import factories
+from tests.factories import Recipe, Speed
+
+
+def rows_of(folder, recipe, stamps=None):
+    study = factories.make_study(recipe)
+    return {(r.variant, r.level): r for r in build_points(study, find_runs(folder), stamps or {})}
+
+
+@pytest.fixture(scope="module")
+def recipe():
+    return Recipe(gpus=2, levels=[1, 4, 16], sessions=2)
+
+
+@pytest.fixture(scope="module")
+def rows(recipe, tmp_path_factory):
+    return rows_of(factories.write_study(tmp_path_factory.mktemp("points"), recipe), recipe)
+
+
+def one_point(tmp_path, records, study=None, **values):
+    """Return the row of a study of one variant with one point of these records."""
+    recipe = Recipe(speeds={"bf16": Speed()}, levels=[4], study=study or {})
+    point = factories.make_point(records, **{"concurrency": 4, **values})
+    factories.write_run(tmp_path, "bf16", "chat", [(point, records)])
+    (row,) = rows_of(tmp_path, recipe).values()
+    return row
+
+
+def simulated(**how):
+    return factories.simulate_records(np.random.default_rng(1), 4, 200, 100, 20, **how)
+
+
+def test_a_row_counts_its_runs_and_names_its_files(rows):
+    row = rows["bf16", 4]
+    assert row.runs == 6
+    assert row.sent == row.completed == 240
+    assert row.sources == [f"runs/bf16/chat/session{k}/load.json" for k in (1, 2)]
+
+
+def test_baseline_comes_first_and_levels_rise(rows):
+    assert list(rows)[:3] == [("bf16", 1), ("bf16", 4), ("bf16", 16)]
+
+
+def test_known_latencies_come_out(rows):
+    """The simulation's own mean is 100 and 20 ms at concurrency 1, times the growth."""
+    for level in (1, 4, 16):
+        factor = 1 + 0.05 * (level - 1)
+        metrics = rows["bf16", level].metrics
+        assert metrics["ttft_mean_ms"].value == pytest.approx(100 * factor, rel=0.02)
+        assert metrics["tpot_p50_ms"].value == pytest.approx(20 * factor, rel=0.02)
+        assert metrics["tpot_mean_ms"].low < 20 * factor < metrics["tpot_mean_ms"].high
+
+
+def test_percentiles_pool_the_requests_of_all_runs(rows):
+    assert rows["bf16", 1].metrics["ttft_p90_ms"].missing == "too few: n=60, p90 needs 64"
+    assert rows["bf16", 4].metrics["ttft_p95_ms"].n == 240
+    assert rows["bf16", 4].metrics["ttft_p99_ms"].missing == "too few: n=240, p99 needs 662"
+    assert rows["bf16", 16].metrics["ttft_p99_ms"].value is not None
+
+
+def test_ratios_are_to_the_baseline_at_the_same_load(rows):
+    for level in (1, 4, 16):
+        ratio = rows["int8-w8a8", level].metrics["tpot_mean_ms"].ratio_to_baseline
+        assert ratio == pytest.approx(0.7, rel=0.03)
+        assert rows["bf16", level].metrics["tpot_mean_ms"].ratio_to_baseline == 1
+        assert rows["int8-w8a8", level].metrics["kv_usage_peak"].ratio_to_baseline is None
+
+
+def test_cost_follows_from_throughput(rows):
+    metrics = rows["bf16", 4].metrics
+    throughput, cost = metrics["output_throughput_tok_s"], metrics["usd_per_million_output_tokens"]
+    assert cost.value == pytest.approx(1.861 / 3600 / throughput.value * 1e6)
+    assert cost.low == pytest.approx(1.861 / 3600 / throughput.high * 1e6)
+
+
+def test_energy_of_both_gpus_per_token(rows):
+    metrics = rows["bf16", 4].metrics
+    assert metrics["power_mean_w"].value == pytest.approx(2 * 104)
+    watts_per_rate = 2 * 104 / metrics["output_throughput_tok_s"].value
+    assert metrics["joules_per_output_token"].value == pytest.approx(watts_per_rate, rel=0.03)
+
+
+def test_goodput_is_zero_and_its_price_has_no_number(tmp_path):
+    row = one_point(tmp_path, simulated(), {"slo": {"ttft_p95_ms": 1}})
+    assert row.metrics["goodput_req_s"].value == 0
+    assert row.metrics["goodput_share"].value == 0
+    price = row.metrics["usd_per_million_good_tokens"]
+    assert (price.value, price.missing) == (None, "no request met the SLO")
+
+
+def test_goodput_not_evaluated_is_not_zero(tmp_path):
+    row = one_point(tmp_path, simulated(), {"slo": {}})
+    assert row.metrics["goodput_req_s"].value is None
+    assert "limits no latency" in row.metrics["goodput_req_s"].missing
+
+
+def test_failed_requests_are_bad_ones(tmp_path):
+    row = one_point(tmp_path, simulated(failed=20), {"slo": {"e2el_p99_ms": 1e6}})
+    assert row.metrics["goodput_share"].value == pytest.approx(0.9)
+    assert row.metrics["success_rate"].value == pytest.approx(0.9)
+    assert row.metrics["oom"].value == 20
+    assert row.slo_pass is False
+    assert [s.split(":")[0] for s in row.slo_failed] == ["success_rate", "oom"]
+    assert not row.valid
+
+
+def test_a_point_of_a_slow_client_is_not_judged(tmp_path):
+    slow = Client(processes=1, cpu_share=0.99, send_lag_p99_ms=400)
+    row = one_point(
+        tmp_path,
+        simulated(),
+        {"slo": {"ttft_p95_ms": 1}},
+        valid=False,
+        invalid_reasons=["the client was the bottleneck"],
+        client=slow,
+    )
+    assert row.slo_pass is None
+    assert row.slo_failed == []
+    assert row.metrics["client_cpu_share"].value == 0.99
+
+
+def test_one_bad_run_of_three_makes_the_row_invalid_and_says_so(tmp_path):
+    recipe = Recipe(speeds={"bf16": Speed()}, levels=[4])
+    points = factories.simulate_session(recipe, "bf16", np.random.default_rng(0))
+    bad = points[1][0].model_copy(update={"valid": False, "invalid_reasons": ["late sends"]})
+    factories.write_run(tmp_path, "bf16", "chat", [points[0], (bad, points[1][1]), points[2]])
+    row = rows_of(tmp_path, recipe)["bf16", 4]
+    assert not row.valid
+    assert row.invalid_reasons == ["late sends (in 1 of 3 runs)"]
+
+
+def test_an_unmeasured_limit_is_not_passed(tmp_path):
+    records = simulated()
+    point = factories.make_point(records, concurrency=4)
+    factories.write_run(tmp_path, "bf16", "chat", [(point, records)], series=False)
+    recipe = Recipe(speeds={"bf16": Speed()}, levels=[4], study={"slo": {"kv_usage_max": 0.9}})
+    row = rows_of(tmp_path, recipe)["bf16", 4]
+    assert row.slo_pass is None
+    assert "kv_usage_max: not measured, so its limit was not judged" in row.warnings
+
+
+def test_open_loop_latency_counts_from_the_intended_time(tmp_path):
+    """A request that waited 2 s inside the client was 2 s late for its user."""
+    records = [
+        factories.record(
+            index=i,
+            point=0,
+            intended_s=10.0 + i,
+            sent_s=12.0 + i,
+            first_token_s=12.1 + i,
+            last_token_s=12.5 + i,
+            input_tokens=5,
+            output_tokens=5,
+        )
+        for i in range(5)
+    ]
+    row = one_point(tmp_path, records, concurrency=None, rate=1.0)
+    assert row.kind == "rate"
+    assert row.metrics["ttft_mean_ms"].value == pytest.approx(2100)
+    assert row.metrics["e2el_mean_ms"].value == pytest.approx(2500)
+    assert row.metrics["tpot_mean_ms"].value == pytest.approx(100)
+
+
+def test_records_that_do_not_match_load_json_are_reported(tmp_path):
+    row = one_point(tmp_path, simulated(), output_tokens=17)
+    assert any(w.startswith("load.json counts 17 output tokens") for w in row.warnings)
+
+
+def test_points_of_the_slo_search_are_marked(tmp_path):
+    assert one_point(tmp_path, simulated(), origin="slo_search").origin == "slo_search"
+
+
+def test_steady_window_stands_beside_the_whole_run(tmp_path):
+    latency = factories.latency([100.0] * 70)
+    steady = SteadyWindow(
+        start_s=12.0,
+        end_s=20.0,
+        completed=70,
+        ttft_ms=latency,
+        tpot_ms=latency,
+        output_throughput_tok_s=250.0,
+    )
+    row = one_point(tmp_path, simulated(), steady=steady)
+    assert row.steady["duration_s"].value == 8
+    assert row.steady["output_throughput_tok_s"].value == 250
+    assert row.steady["ttft_p90_ms"].value == 100
+    assert row.steady["ttft_p95_ms"].missing == "too few: n=70, p95 needs 130"
+
+
+def test_stamps_stand_on_every_row(tmp_path):
+    recipe = Recipe(repetitions=1)
+    folder = factories.write_study(tmp_path, recipe)
+    rows = rows_of(folder, recipe, {"int8-w8a8": "W8A16 (degraded)"})
+    assert {r.stamp for r in rows.values() if r.variant == "int8-w8a8"} == {"W8A16 (degraded)"}
+
+
+def test_a_server_that_died_of_memory_counts_as_out_of_memory(tmp_path):
+    records = simulated()
+    points = [(factories.make_point(records, concurrency=4), records)]
+    factories.write_run(tmp_path, "bf16", "chat", points, failure=factories.OOM)
+    row = rows_of(tmp_path, Recipe(speeds={"bf16": Speed()}, levels=[4]))["bf16", 4]
+    assert row.metrics["oom"].value == 1
+    assert row.slo_pass is False

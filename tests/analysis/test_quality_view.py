@@ -1,0 +1,156 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from scripts.lib.analysis.paired import (
+    Paired,
+    difference_interval,
+    items_needed,
+    judge_paired,
+    mcnemar_p,
+)
+from scripts.lib.analysis.quality_view import build_quality
+from scripts.lib.quality.results import QualityResult
+from tests import factories
+
+STUDY = factories.make_study()
+
+
+def result(variant, wrong=frozenset(), per_axis=5, **values):
+    items = factories.probe_items(set(wrong), per_axis=per_axis, skip=values.pop("skip", None))
+    return QualityResult(variant=variant, items=items, probe_files={}, settings={}, **values)
+
+
+def views(**wrong):
+    results = {
+        name.replace("_", "-"): result(name.replace("_", "-"), w) for name, w in wrong.items()
+    }
+    return {v.variant: v for v in build_quality(STUDY, results, {"bf16": "BF16"})}
+
+
+def test_mcnemar_is_exact():
+    assert mcnemar_p(Paired(100, 5, 5)) == 1
+    assert mcnemar_p(Paired(100, 9, 1)) == pytest.approx(2 * stats.binom.cdf(1, 10, 0.5))
+    assert mcnemar_p(Paired(100, 0, 0)) == 1
+
+
+@pytest.mark.parametrize("lost_rate", [0.0, 0.02, 0.1])
+def test_score_interval_covers(lost_rate):
+    """The 90 % interval holds the true difference in 86 % of samples or more, few flips or many."""
+    rng = np.random.default_rng(3)
+    gained_rate = 0.03
+    hits = 0
+    for _ in range(500):
+        lost, gained, _ = rng.multinomial(80, [lost_rate, gained_rate, 1 - lost_rate - gained_rate])
+        low, high = difference_interval(Paired(80, int(lost), int(gained)))
+        hits += low <= gained_rate - lost_rate <= high
+    assert 0.86 <= hits / 500 <= 0.99
+
+
+def test_score_interval_without_flips_is_not_a_point():
+    """n identical answers leave z^2 / (n + z^2) open on either side (Tango 1998)."""
+    z2 = stats.norm.ppf(0.95) ** 2
+    low, high = difference_interval(Paired(100, 0, 0))
+    assert (low, high) == pytest.approx((-z2 / (100 + z2), z2 / (100 + z2)), abs=1e-6)
+
+
+def test_interval_turns_around_with_the_roles():
+    low, high = difference_interval(Paired(60, 7, 2))
+    assert difference_interval(Paired(60, 2, 7)) == pytest.approx((-high, -low))
+
+
+@pytest.mark.parametrize(
+    ("pair", "outcome"),
+    [
+        (Paired(200, 0, 0), "non-inferior"),
+        (Paired(200, 3, 3), "non-inferior"),
+        (Paired(40, 0, 0), "undecided"),
+        (Paired(100, 20, 2), "worse"),
+        (Paired(100, 6, 3), "undecided"),
+        (Paired(10, 10, 0), "worse"),
+        (Paired(2000, 40, 10), "non-inferior"),
+    ],
+)
+def test_outcomes_at_a_margin_of_five_points(pair, outcome):
+    assert judge_paired(pair, 0.05)[0] == outcome
+
+
+def test_how_many_items_a_margin_needs():
+    assert judge_paired(Paired(items_needed(0.05), 0, 0), 0.05)[0] == "non-inferior"
+    assert judge_paired(Paired(items_needed(0.05) - 1, 0, 0), 0.05)[0] == "undecided"
+
+
+def test_flips_are_listed_both_ways_and_blame_is_fair():
+    found = views(bf16={"logic-0", "fact-1"}, int8_w8a8={"logic-0", "json-1", "tool-2"})
+    view = found["int8-w8a8"]
+    axes = {axis.axis: axis for axis in view.axes}
+    assert (view.lost, view.gained) == (2, 1)
+    assert axes["json"].lost == ["json-1"]
+    assert axes["tool"].lost == ["tool-2"]
+    assert axes["fact"].gained == ["fact-1"]
+    assert axes["logic"].baseline_wrong_too == 1
+    assert axes["logic"].lost == []
+    assert (axes["fact"].passed, axes["fact"].baseline_passed) == (5, 4)
+    assert view.p_value == pytest.approx(1)
+    assert {example["id"] for example in view.examples} == {"json-1", "tool-2", "fact-1"}
+
+
+def test_the_baseline_is_its_own_reference():
+    view = views(bf16={"fact-1"}, int8_w8a8=set())["bf16"]
+    assert view.outcome == "baseline"
+    assert view.stamp == "BF16"
+    assert view.words == "Passed 39 of 40 graded items."
+    assert view.similarity.value == 1
+
+
+def test_undecided_says_how_many_items_it_would_take():
+    view = views(bf16=set(), int8_w8a8=set())["int8-w8a8"]
+    assert view.outcome == "undecided"
+    assert view.words.endswith("Even without a single flip that takes 52 items.")
+
+
+def test_failed_requests_are_neither_lost_nor_gained():
+    skip = {"fact-1": "HTTP 500"}
+    results = {
+        "bf16": result("bf16"),
+        "int8-w8a8": result("int8-w8a8", {"fact-1"}, skip=skip),
+    }
+    view = build_quality(STUDY, results, {})[1]
+    assert view.variant == "int8-w8a8"
+    assert view.lost == 0
+    assert sum(axis.items for axis in view.axes) == 39
+
+
+def test_no_quality_is_a_reason():
+    results = {
+        "bf16": result("bf16"),
+        "int8-w8a8": QualityResult(
+            variant="int8-w8a8",
+            items=[],
+            probe_files={},
+            settings={},
+            not_applicable="random weights",
+        ),
+    }
+    found = {v.variant: v for v in build_quality(STUDY, results, {})}
+    assert found["int8-w8a8"].outcome == "not measured"
+    assert found["int8-w8a8"].not_applicable == "random weights"
+    assert found["int8-w8a8"].task_success.missing == "random weights"
+    assert found["int4-w4a16"].words == "Quality was not measured."
+
+
+def test_without_a_baseline_nothing_is_judged():
+    (view,) = [v for v in build_quality(STUDY, {"int8-w8a8": result("int8-w8a8")}, {}) if v.axes]
+    assert view.outcome == "not measured"
+    assert "baseline's quality was not measured" in view.words
+    assert view.task_success.value == 1
+    assert view.similarity.missing
+
+
+def test_shares_have_wilsons_interval():
+    view = views(bf16={"fact-1", "fact-2"})["bf16"]
+    assert view.task_success.n == 30
+    assert view.task_success.value == pytest.approx(28 / 30)
+    assert view.task_success.low == pytest.approx(0.787, abs=0.001)
+    assert view.tool_success.n == 5
+    assert view.format_accuracy.n == 10

@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scripts.lib.analysis.statistics import (
+    compare_repeats,
+    holm,
+    mean_interval,
+    mean_value,
+    percentile_value,
+    quantile_interval,
+    spread_value,
+)
+
+
+@pytest.mark.parametrize(("quantile", "n"), [(0.5, 25), (0.9, 100), (0.95, 200), (0.99, 1000)])
+def test_quantile_intervals_cover(quantile, n):
+    """The interval holds the true quantile in at least 95 % of samples, of any shape."""
+    rng = np.random.default_rng(5)
+    truth = np.exp(0.8 * float(np.sqrt(2)) * _erfinv(2 * quantile - 1))
+    hits = 0
+    for _ in range(2000):
+        low, high = quantile_interval(np.sort(rng.lognormal(0, 0.8, n)), quantile)
+        hits += (low is None or low <= truth) and (high is None or truth <= high)
+    assert 0.94 <= hits / 2000 <= 0.995
+
+
+def _erfinv(x):
+    from scipy.special import erfinv
+
+    return float(erfinv(x))
+
+
+def test_ranks_of_the_median_are_those_of_the_tables():
+    """Order statistics 6 and 15 of 20 (95.86 %) bound the median: Hahn and Meeker."""
+    assert quantile_interval(np.arange(1.0, 21.0), 0.5) == (6, 15)
+
+
+def test_a_side_without_samples_is_open():
+    low, high = quantile_interval(np.arange(1.0, 31.0), 0.99)
+    assert low == 28
+    assert high is None
+    assert quantile_interval(np.array([]), 0.5) == (None, None)
+
+
+@pytest.mark.parametrize(("statistic", "floor"), [("p90", 64), ("p95", 130), ("p99", 662)])
+def test_percentiles_are_withheld_below_their_floor(statistic, floor):
+    below = percentile_value(np.arange(floor - 1.0), statistic)
+    assert below.value is None
+    assert below.missing == f"too few: n={floor - 1}, {statistic} needs {floor}"
+    assert below.low is not None
+    enough = percentile_value(np.arange(float(floor)), statistic)
+    assert enough.missing is None
+    assert enough.value == pytest.approx(np.percentile(np.arange(floor), float(statistic[1:])))
+
+
+def test_no_sample_is_not_zero():
+    value = percentile_value(np.array([]), "p50")
+    assert value.value is None
+    assert value.missing
+
+
+@given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=200), st.sampled_from(["p50", "p90"]))
+def test_a_percentile_lies_inside_its_interval(samples, statistic):
+    value = percentile_value(np.array(samples), statistic)
+    if value.value is not None:
+        assert value.low is None or value.low <= value.value
+        assert value.high is None or value.value <= value.high
+
+
+def test_no_interval_from_two_runs():
+    assert mean_interval([1.0, 2.0]) == (None, None)
+
+
+def test_t_interval_of_three_runs():
+    """Mean 2, s 1, t(2) = 4.303: 2 -+ 4.303 / sqrt 3."""
+    assert mean_interval([1.0, 2.0, 3.0]) == pytest.approx((2 - 2.4843, 2 + 2.4843), abs=1e-3)
+
+
+def test_a_mean_over_some_of_the_runs_is_no_mean():
+    value = mean_value([1.0, None, 3.0], "not printed")
+    assert value.value is None
+    assert value.missing == "not printed in 1 of 3 runs"
+    assert mean_value([None], "not printed").missing == "not printed"
+
+
+def test_comparison_needs_three_repeats_a_side():
+    difference = compare_repeats([1.0, 1.1], [2.0, 2.1, 2.2])
+    assert difference.p is None
+    assert difference.low is None
+    assert difference.ratio == pytest.approx((1.0 * 1.1) ** 0.5 / (2.0 * 2.1 * 2.2) ** (1 / 3))
+
+
+def test_comparison_of_two_sides_is_students_test():
+    from scipy import stats
+
+    a, b = [1.10, 1.13, 1.08], [1.00, 1.02, 0.97]
+    difference = compare_repeats(a, b)
+    assert difference.p == pytest.approx(stats.ttest_ind(np.log(a), np.log(b)).pvalue)
+    assert difference.low < difference.ratio < difference.high
+
+
+def test_calm_others_lend_freedom_but_never_hide_noise():
+    a, b = [1.2, 1.3, 1.1], [1.0, 1.1, 0.9]
+    calm = [[2.0, 2.001, 2.002]] * 4
+    alone, beside = compare_repeats(a, b), compare_repeats(a, b, calm)
+    spread = [np.std(np.log(x), ddof=1) for x in (a, b)]
+    error = np.sqrt((spread[0] ** 2 + spread[1] ** 2) / 3)
+    assert np.log(beside.high / beside.ratio) > 2 * error
+    assert beside.p < alone.p
+
+
+def test_repeats_without_any_spread_do_not_divide_by_zero():
+    assert compare_repeats([2.0] * 3, [2.0] * 3).p == pytest.approx(1)
+    assert compare_repeats([2.1] * 3, [2.0] * 3).p < 1e-6
+
+
+def test_noise_floor_recovers_a_known_spread():
+    rng = np.random.default_rng(2)
+    groups = [list(level * rng.lognormal(0, 0.03, 4)) for level in (1, 10, 100) for _ in range(60)]
+    value = spread_value(groups)
+    assert value.value == pytest.approx(0.03, rel=0.1)
+    assert value.low < 0.03 < value.high
+    assert value.n == 720
+
+
+def test_single_runs_have_no_noise_floor():
+    assert spread_value([[1.0], [2.0]]).missing
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.floats(0, 1), max_size=30))
+def test_holm_agrees_with_statsmodels(p_values):
+    from statsmodels.stats.multitest import multipletests
+
+    expected = multipletests(p_values, method="holm")[1] if p_values else []
+    assert holm(p_values) == pytest.approx(list(expected))
