@@ -37,7 +37,7 @@ def test_energy_between_samples_is_interpolated():
 
 
 def test_energy_and_power_of_gpus_add_up_memory_does_not():
-    both = pd.concat([gpu(), gpu(gpu=1, memory_mib=3000.0)])
+    both = pd.concat([gpu(), gpu(gpu=1, memory_mib=3000.0)]).sort_values("t_s")
     window = gpu_window(both, 2, 12)
     assert window["energy_j"].value == pytest.approx(2000)
     assert window["power_mean_w"].value == pytest.approx(200)
@@ -53,7 +53,7 @@ def test_an_energy_counter_that_was_reset_gives_no_energy():
 
 
 def test_one_gpu_without_energy_leaves_the_sum_unknown():
-    both = pd.concat([gpu(), gpu(gpu=1, energy_j=np.nan)])
+    both = pd.concat([gpu(), gpu(gpu=1, energy_j=np.nan)]).sort_values("t_s")
     assert gpu_window(both, 2, 12)["energy_j"].value is None
 
 
@@ -98,7 +98,7 @@ def test_a_cache_nobody_asked_has_no_share():
 
 
 def test_a_window_the_samples_do_not_cover():
-    growth = counter_growth(pd.Series(T), pd.Series(T), 15, 40)
+    growth = counter_growth(T, T, 15, 40)
     assert "do not cover" in growth.missing
 
 

@@ -105,9 +105,12 @@ def _gpu_series(gpu: pd.DataFrame, edges: Floats) -> dict[str, list[float | None
 def _binned(times: Floats, values: Floats, edges: Floats, peak: bool) -> list[float | None]:
     """Return the mean, or the peak, of the samples in each bin; None for an empty bin."""
     known = ~np.isnan(values) & (times >= edges[0]) & (times <= edges[-1])
-    bins = np.clip(np.searchsorted(edges, times[known], side="right") - 1, 0, len(edges) - 2)
-    table = pd.Series(values[known]).groupby(bins)
-    reduced = table.max() if peak else table.mean()
-    return [
-        round(float(reduced[i]), 4) if i in reduced.index else None for i in range(len(edges) - 1)
-    ]
+    place = np.clip(np.searchsorted(edges, times[known], side="right") - 1, 0, len(edges) - 2)
+    bins, kept = len(edges) - 1, values[known]
+    counts = np.bincount(place, minlength=bins)
+    if peak:
+        reduced = np.full(bins, -np.inf)
+        np.maximum.at(reduced, place, kept)
+    else:
+        reduced = np.bincount(place, kept, minlength=bins) / np.maximum(counts, 1)
+    return [round(float(v), 4) if n else None for v, n in zip(reduced, counts, strict=True)]

@@ -6,6 +6,7 @@ interpolated between the samples around them. Peaks and means use the samples in
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -51,6 +52,7 @@ COVER_S, COVER_SHARE = 1.5, 0.05
 """A window may stick out of the samples by the smaller of these (s; share of the window)."""
 
 Values = dict[str, Value]
+Reduce = Callable[[Floats], float]
 
 
 def engine_window(metrics: pd.DataFrame | None, start_s: float, end_s: float) -> Values:
@@ -68,17 +70,21 @@ def engine_window(metrics: pd.DataFrame | None, start_s: float, end_s: float) ->
     """
     if metrics is None or metrics.empty:
         return dict.fromkeys(ENGINE_KEYS, Value(missing=NO_SERIES))
-    inside = metrics[metrics["t_s"].between(start_s, end_s)]
+    times: Floats = metrics["t_s"].to_numpy(float)
+    inside = _slice(times, start_s, end_s)
+
+    def over(column: str, reduce: Reduce) -> Value:
+        return _over(metrics[column].to_numpy(float)[inside], reduce)
 
     def growth(column: str) -> Value:
-        return counter_growth(metrics["t_s"], metrics[column], start_s, end_s)
+        return counter_growth(times, metrics[column].to_numpy(float), start_s, end_s)
 
     return {
-        "kv_usage_peak": _over(inside, "kv_cache_usage", np.nanmax),
-        "kv_usage_mean": _over(inside, "kv_cache_usage", np.nanmean),
-        "running_peak": _over(inside, "running", np.nanmax),
-        "waiting_peak": _over(inside, "waiting", np.nanmax),
-        "waiting_mean": _over(inside, "waiting", np.nanmean),
+        "kv_usage_peak": over("kv_cache_usage", np.nanmax),
+        "kv_usage_mean": over("kv_cache_usage", np.nanmean),
+        "running_peak": over("running", np.nanmax),
+        "waiting_peak": over("waiting", np.nanmax),
+        "waiting_mean": over("waiting", np.nanmean),
         "preemptions": growth("preemptions"),
         "queue_mean_ms": _share(
             growth("queue_time_sum_s"), growth("queue_time_count"), 1000, "no request left a queue"
@@ -106,31 +112,48 @@ def gpu_window(gpu: pd.DataFrame | None, start_s: float, end_s: float) -> Values
     """
     if gpu is None or gpu.empty:
         return dict.fromkeys(GPU_KEYS, Value(missing=NO_GPU))
-    inside = gpu[gpu["t_s"].between(start_s, end_s)]
-    devices = [table for _, table in gpu.groupby("gpu")]
-    power = [_over(t[t["t_s"].between(start_s, end_s)], "power_w", np.nanmean) for t in devices]
-    energy = [counter_growth(t["t_s"], t["energy_j"], start_s, end_s) for t in devices]
-    utilisation = _over(inside, "utilization", np.nanmean)
+    inside = _slice(gpu["t_s"].to_numpy(float), start_s, end_s)
+
+    def over(column: str, reduce: Reduce) -> Value:
+        return _over(gpu[column].to_numpy(float)[inside], reduce)
+
+    reasons = gpu["throttle_reasons"].iloc[inside]
     return {
-        "gpu_memory_peak_mib": _over(inside, "memory_mib", np.nanmax),
-        "gpu_utilisation_mean": _scaled(utilisation, 0.01),
-        "power_mean_w": _sum(power),
-        "energy_j": _sum(energy),
-        "sm_clock_mean_mhz": _over(inside, "sm_clock_mhz", np.nanmean),
-        "throttled_share": _throttled(inside, THROTTLE_REASONS),
-        "thermal_throttled_share": _throttled(inside, THERMAL_REASONS),
-        "power_throttled_share": _throttled(inside, POWER_REASONS),
+        "gpu_memory_peak_mib": over("memory_mib", np.nanmax),
+        "gpu_utilisation_mean": _scaled(over("utilization", np.nanmean), 0.01),
+        **_added_up(gpu, start_s, end_s),
+        "sm_clock_mean_mhz": over("sm_clock_mhz", np.nanmean),
+        "throttled_share": _throttled(reasons, THROTTLE_REASONS),
+        "thermal_throttled_share": _throttled(reasons, THERMAL_REASONS),
+        "power_throttled_share": _throttled(reasons, POWER_REASONS),
     }
 
 
-def counter_growth(times: pd.Series, counter: pd.Series, start_s: float, end_s: float) -> Value:
+def _added_up(gpu: pd.DataFrame, start_s: float, end_s: float) -> Values:
+    """Return mean power and energy of all GPUs together; unknown if one of them is."""
+    power, energy = [], []
+    device = gpu["gpu"].to_numpy()
+    columns = [gpu[name].to_numpy(float) for name in ("t_s", "power_w", "energy_j")]
+    for one in pd.unique(device):
+        times, watts, joules = (values[device == one] for values in columns)
+        power.append(_over(watts[_slice(times, start_s, end_s)], np.nanmean))
+        energy.append(counter_growth(times, joules, start_s, end_s))
+    return {"power_mean_w": _sum(power), "energy_j": _sum(energy)}
+
+
+def _slice(times: Floats, start_s: float, end_s: float) -> slice:
+    """Return where the samples of a window lie among ascending times."""
+    first, last = np.searchsorted(times, start_s, "left"), np.searchsorted(times, end_s, "right")
+    return slice(int(first), int(last))
+
+
+def counter_growth(times: Floats, counter: Floats, start_s: float, end_s: float) -> Value:
     """Return how much a counter grew between two times, or why that cannot be said.
 
     A counter that fell (a restart, a wrap) makes the window's growth unknown, never a number.
     """
-    known = counter.notna()
-    t: Floats = times[known].to_numpy(float)
-    c: Floats = counter[known].to_numpy(float)
+    known = ~np.isnan(counter)
+    t, c = times[known], counter[known]
     if len(t) == 0:
         return Value(missing=NOT_REPORTED)
     slack = min(COVER_S, COVER_SHARE * (end_s - start_s))
@@ -143,10 +166,9 @@ def counter_growth(times: pd.Series, counter: pd.Series, start_s: float, end_s: 
     return Value(value=float(after - before))
 
 
-def _over(inside: pd.DataFrame, column: str, reduce: Callable[[Floats], float]) -> Value:
-    if inside.empty:
+def _over(values: Floats, reduce: Reduce) -> Value:
+    if len(values) == 0:
         return Value(missing=NO_SAMPLE)
-    values = inside[column].to_numpy(float)
     if np.isnan(values).all():
         return Value(missing=NOT_REPORTED)
     return Value(value=float(reduce(values)))
@@ -175,14 +197,14 @@ def _scaled(value: Value, factor: float) -> Value:
     return value if value.value is None else Value(value=value.value * factor)
 
 
-def _throttled(inside: pd.DataFrame, mask: int) -> Value:
-    if inside.empty:
+def _throttled(reasons: pd.Series[str], mask: int) -> Value:
+    if len(reasons) == 0:
         return Value(missing=NO_SAMPLE)
-    reasons = inside["throttle_reasons"].dropna()
-    if reasons.empty:
+    counts = Counter(str(reason) for reason in reasons.dropna())
+    if not counts:
         return Value(missing=NOT_REPORTED)
     try:
-        bits = [int(str(reason), 0) for reason in reasons]
+        lowered = sum(n for reason, n in counts.items() if int(reason, 0) & mask)
     except ValueError:
         return Value(missing="the throttle reasons are not a bit mask")
-    return Value(value=sum(bool(b & mask) for b in bits) / len(bits))
+    return Value(value=lowered / counts.total())
