@@ -57,8 +57,8 @@ def _nothing_quantized(scheme: Scheme, layers: list[Layer]) -> str:
     dtypes = ", ".join(sorted({layer.dtype for layer in linear}))
     return (
         f"config.json says {scheme.method} ({scheme.words}), but none of the {len(linear)} linear "
-        f"layers is quantized: they are {dtypes} ({linear[0].name} first). An engine may serve "
-        "them unquantized without a word: quantize the checkpoint, or remove its "
+        f"layers is quantized: they are {dtypes} ({linear[0].name} first). An engine fails to load "
+        "them, or serves them unquantized without a word: quantize the checkpoint, or remove its "
         "quantization_config"
     )
 
