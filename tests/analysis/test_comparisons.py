@@ -87,7 +87,7 @@ def test_single_runs_are_undecided_and_say_why(recorded):
     assert len(found) == 12
     for comparison in found:
         assert comparison.outcome == "undecided"
-        assert comparison.why.startswith("1 run a side shows no spread; 3 repeats are needed")
+        assert comparison.why.startswith("1 run a side shows too little of the spread; 3 repeats")
         assert comparison.low is None
         assert comparison.p_adjusted is None
 

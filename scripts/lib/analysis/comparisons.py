@@ -174,8 +174,8 @@ def others(samples: Mapping[str, Samples], *pair: str) -> list[list[float]]:
 
 def _comparison(test: _Test, p_adjusted: float | None) -> Comparison:
     outcome, why = judge(test.difference, p_adjusted, test.band, test.metric)
-    if test.sessions < MIN_RUNS_FOR_INTERVAL and outcome in ("better", "worse"):
-        why += f"; {test.sessions} server start a side" if test.sessions == 1 else ""
+    if test.sessions == 1 and outcome in ("better", "worse"):
+        why += "; one server start a side"
     return Comparison(
         workload=test.workload,
         level=test.level,
@@ -195,10 +195,12 @@ def judge(
 ) -> tuple[Outcome, str]:
     """Return what a difference amounts to, and why."""
     if p_adjusted is None or difference.low is None or difference.high is None:
+        runs = min(difference.runs)
+        shows = "1 run a side shows" if runs == 1 else f"{runs} runs a side show"
         return "undecided", (
-            f"{min(difference.runs)} run a side shows no spread; "
-            f"{MIN_RUNS_FOR_INTERVAL} repeats are needed to tell a difference from noise"
-        ).replace("2 run a side shows", "2 runs a side show")
+            f"{shows} too little of the spread; {MIN_RUNS_FOR_INTERVAL} repeats are needed to "
+            "tell a difference from noise"
+        )
     limits = (1 / (1 + band), 1 + band)
     ratio = difference.ratio
     significant = p_adjusted < ALPHA
