@@ -1,5 +1,6 @@
 """What a change makes Snakemake do again, and what it does not."""
 
+import json
 import os
 import time
 
@@ -89,3 +90,31 @@ def test_a_dry_run_of_a_finished_study_is_quick(finished):
     started = time.monotonic()
     finished.planned()
     assert time.monotonic() - started < 15, "the bar is 4 s on an idle machine"
+
+
+def test_a_large_study_is_planned_quickly(workspace):
+    variants = {f"v{i}": {"checkpoint": "tiny", "max_model_len": 100 + i} for i in range(40)}
+    load = workspace.study()["workloads"]["short"] | {"sessions": 3}
+    workspace.change(baseline="v0", variants=variants, workloads={f"w{i}": load for i in range(5)})
+    started = time.monotonic()
+    assert workspace.planned()["measure_load"] == 600
+    assert time.monotonic() - started < 40, "the bar is 20 s on an idle machine"
+
+
+def test_a_path_that_is_not_native_can_be_refused(workspace):
+    """``skip`` keeps it as a row, ``fail`` stops; neither spends a request."""
+    target = "results/fake/runs/two/short/session1/load.json"
+    trap = {"FAKE_KERNEL": "Your GPU does not have native support for FP8 computation but FP8 "
+            "quantization is being used. Weight-only FP8 compression will be used leveraging the "
+            "Marlin kernel. This may degrade performance for compute-heavy workloads.",
+            "FAKE_QUANTIZATION": "fp8"}  # fmt: skip
+    workspace.change(on_degraded="skip", variants__two__env=trap)
+    done = workspace.snakemake(target)
+    assert done.returncode == 0, done.stdout + done.stderr
+    load = json.loads((workspace.root / target).read_text())
+    assert load["points"] == []
+    assert load["failure"]["kind"] == "degraded"
+    workspace.change(on_degraded="fail")
+    done = workspace.snakemake(target, "--forcerun", "measure_load")
+    assert done.returncode != 0, done.stdout + done.stderr
+    assert "on_degraded: fail" in done.stdout + done.stderr
