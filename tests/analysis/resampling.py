@@ -6,11 +6,13 @@ was served unquantized), at four levels. A simulated study has a baseline ``a`` 
 """
 
 import heapq
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from scripts.lib.analysis.comparisons import compare
 from scripts.lib.analysis.digest import Digest
 from scripts.lib.study.models import Study
 from tests import factories
@@ -172,3 +174,26 @@ def study_of_two() -> Study:
             },
         }
     )
+
+
+def rates(draw, studies: int, **how) -> dict[str, float]:
+    """Return the share of simulated studies, and of comparisons, that call a difference."""
+    rng, study, recorded = np.random.default_rng(11), study_of_two(), record_levels()
+    found: dict[str, int] = {"any": 0}
+    for _ in range(studies):
+        called = [
+            f"{c.metric} at {c.level:g}"
+            for c in compare(study, simulate_study(rng, recorded, draw, **how))
+            if c.outcome in ("better", "worse")
+        ]
+        found["any"] += bool(called)
+        for name in called:
+            found[name] = found.get(name, 0) + 1
+    return {name: count / studies for name, count in found.items()}
+
+
+if __name__ == "__main__":  # python -m tests.analysis.resampling [STUDIES]
+    number = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    for source in (draw_requests, draw_spread):
+        for settings in ({}, {"slowdown": 1.1}):
+            print(source.__name__, settings, rates(source, number, **settings))

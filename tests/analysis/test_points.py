@@ -72,6 +72,24 @@ def test_ratios_are_to_the_baseline_at_the_same_load(rows):
         assert rows["int8-w8a8", level].metrics["kv_usage_peak"].ratio_to_baseline is None
 
 
+def test_an_invalid_point_is_compared_with_nothing(tmp_path):
+    recipe = Recipe(speeds={"bf16": Speed(), "int8-w8a8": Speed()}, levels=[4, 8], repetitions=1)
+    for name in recipe.speeds:
+        points = factories.simulate_session(recipe, name, np.random.default_rng(0))
+        if name == "bf16":
+            wrong = {"valid": False, "invalid_reasons": ["late sends"]}
+            points[0] = (points[0][0].model_copy(update=wrong), points[0][1])
+        factories.write_run(tmp_path, name, "chat", points)
+    rows = rows_of(tmp_path, recipe)
+    ratios = {k: row.metrics["tpot_mean_ms"].ratio_to_baseline for k, row in rows.items()}
+    assert ratios == {
+        ("bf16", 4): None,
+        ("bf16", 8): 1,
+        ("int8-w8a8", 4): None,
+        ("int8-w8a8", 8): pytest.approx(1, rel=0.05),
+    }
+
+
 def test_cost_follows_from_throughput(rows):
     metrics = rows["bf16", 4].metrics
     throughput, cost = metrics["output_throughput_tok_s"], metrics["usd_per_million_output_tokens"]

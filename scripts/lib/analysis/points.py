@@ -272,10 +272,16 @@ def _steady(repeats: Sequence[Digest]) -> Metrics:
 
 
 def _with_ratios(rows: Sequence[PointRow], baseline: str) -> list[PointRow]:
+    """Add the ratios to the baseline at the same load, where both points are valid."""
     reference = {
-        (row.workload, row.kind, row.level): row.metrics for row in rows if row.variant == baseline
+        (row.workload, row.kind, row.level): row.metrics
+        for row in rows
+        if row.variant == baseline and row.valid
     }
-    return [_with_ratio(row, reference.get((row.workload, row.kind, row.level))) for row in rows]
+    return [
+        _with_ratio(row, reference.get((row.workload, row.kind, row.level))) if row.valid else row
+        for row in rows
+    ]
 
 
 def _with_ratio(row: PointRow, baseline: Mapping[str, Value] | None) -> PointRow:
