@@ -19,6 +19,7 @@ from llmcompressor import oneshot
 from llmcompressor.modifiers.gptq import GPTQModifier
 from llmcompressor.modifiers.quantization import QuantizationModifier
 from llmcompressor.modifiers.transform.awq import AWQModifier
+from llmcompressor.pipelines.cache import IntermediatesCache
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
 COPIED = (
@@ -41,6 +42,9 @@ def main() -> None:
     random.seed(arguments.seed)
     torch.manual_seed(arguments.seed)
     torch.use_deterministic_algorithms(True, warn_only=True)
+    if not torch.accelerator.is_available():
+        # AWQ pins its cache for faster copies to the accelerator, which fails without one.
+        IntermediatesCache.pin_memory = lambda *_, **__: None
     model = AutoModelForCausalLM.from_pretrained(arguments.source, dtype="auto")
     oneshot(model=model, recipe=recipe_of(arguments), **calibration_of(arguments))
     model.save_pretrained(arguments.output, save_compressed=True)

@@ -210,6 +210,12 @@ def test_dummy(make_folder, tmp_path):
     assert manifest.scheme.scheme == "bf16"
 
 
+def test_dummy_of_nothing(tmp_path):
+    spec = Checkpoint.model_validate({"dummy": {"config": "no/such/folder"}})
+    with pytest.raises(CheckpointError, match='dummy.config is "no/such/folder", where there is'):
+        make_checkpoint(Job("random", spec, tmp_path / "resources"))
+
+
 # Packages
 
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -89,3 +91,32 @@ def test_groups_that_do_not_fit_this_model(make, smollm2):
     spec = {"quantize": {"from": "smollm2", "scheme": "W4A16"}}
     with pytest.raises(CheckpointError, match="width 576: give group_size 64"):
         make("too-wide", spec, smollm2)
+
+
+TINY_MODEL = """
+import sys, torch
+from transformers import LlamaConfig, LlamaForCausalLM
+torch.manual_seed(0)
+config = LlamaConfig(
+    hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4,
+    num_key_value_heads=2, head_dim=32, vocab_size=49152, tie_word_embeddings=True,
+)
+LlamaForCausalLM(config).to(torch.bfloat16).save_pretrained(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("method", ["gptq", "awq"])
+def test_calibrated(make, smollm2, tmp_path, method):
+    """On a model of two layers: the methods learn from each layer, which takes minutes else."""
+    folder = tmp_path / "tiny"
+    subprocess.run([PYTHON, "-c", TINY_MODEL, folder], check=True, capture_output=True)
+    for file in Path(smollm2.folder).glob("*token*"):
+        shutil.copy(file, folder)
+    turns = [{"from": "human", "value": "What is 2 + 2?"}, {"from": "gpt", "value": "It is 4."}]
+    calibration = tmp_path / "chat.json"
+    calibration.write_text(json.dumps([{"id": str(n), "conversations": turns} for n in range(4)]))
+    settings = {"scheme": "W4A16", "group_size": 64, "method": method}
+    spec = {"quantize": {"from": "tiny", "calibration": str(calibration), **settings}}
+    manifest = make(f"tiny-{method}", spec, make("tiny", {"path": str(folder)}))
+    assert manifest.scheme.scheme == "w4a16"
+    assert manifest.disagreements == []

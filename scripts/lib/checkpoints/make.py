@@ -131,6 +131,11 @@ def _identity(job: Job) -> dict[str, object]:
             identity["calibration"] = sha256_of(_calibration(job.spec.quantize.calibration))
     if job.spec.dummy:
         folder = Path(job.spec.dummy.config)
+        if not (folder / "config.json").is_file():
+            raise CheckpointError(
+                f'dummy.config is "{folder}", where there is no config.json: give the folder of a '
+                "model's configuration and tokenizer"
+            )
         identity["source"] = {f.path: f.sha256 for f in list_files(folder)}
     return identity
 
