@@ -25,16 +25,11 @@ from scripts.lib.load.client import PointRun
 from scripts.lib.load.wire import Assignment, Failed, Finished, Ready, Start, Tick
 
 _TICK_S = 0.5
-_NICENESS = -10
-"""A client that waits for a core reports its own wait as the server's latency. It needs little
-of one, so it goes first where the system allows it."""
 
 
 def main(descriptor: int) -> None:
     """Play assignments until the session closes the socket or sends None."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the session, which ends us
-    with contextlib.suppress(OSError):  # needs a right that not everybody has
-        os.nice(_NICENESS)
     channel: Channel[Any, Any] = Channel(descriptor)
     while True:
         try:
