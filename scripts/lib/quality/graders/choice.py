@@ -68,6 +68,8 @@ _CONCLUDES = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[^.!?。\n]+(?:[.!?。]+(?!\s|$)[^.!?。\n]+)*[.!?。]*")
+_LABEL = re.compile(r"(?P<name>.{1,60}?)[),.:;!–—-]\W*\s")
+_LONGEST_LABEL = 80
 _ARTICLE_OR_PRONOUN = {"A", "I"}
 _AFTER_A_LETTER = r"(?!\s+(?!(?:is|was|or|and|because|since|as|would|has|seems|fits|must)\b)[a-z])"
 
@@ -146,10 +148,10 @@ def _mentions(text: str, patterns: dict[str, re.Pattern[str]]) -> list[Mention]:
         for match in pattern.finditer(text)
     ]
     kept: list[Mention] = []
-    for mention in sorted(found, key=lambda m: (m.start - m.end, m.start)):
-        if all(mention.end <= other.start or other.end <= mention.start for other in kept):
+    for mention in sorted(found, key=lambda m: (m.start, -m.end)):
+        if not kept or mention.start >= kept[-1].end:
             kept.append(mention)
-    return sorted(kept, key=lambda m: m.start)
+    return kept
 
 
 def _is_negated(text: str, mention: Mention) -> bool:
@@ -204,7 +206,7 @@ def _after_markers(
             yield Statement(named, marker.start(), end, bool(marker["final"]))
             continue
         line_end = text.find("\n", marker.end())
-        rest = text[marker.end() : line_end if line_end >= 0 else len(text)]
+        rest = text[marker.end() : line_end if line_end >= 0 else None][:_LONGEST_LABEL]
         alone = _alone(rest.split(".")[0], patterns)
         if alone:
             end = marker.end() + len(rest)
@@ -271,11 +273,10 @@ def _opening(text: str, patterns: dict[str, re.Pattern[str]]) -> frozenset[str]:
 
     Several lines that begin so repeat the options; they choose none.
     """
-    label = re.compile(r"\s*[\"'`*_(\[]*(?P<name>[^\n]{1,60}?)[\"'`*_\])]*\s*[),.:;!–—-]\s")
     lines = [line for line in text.split("\n") if line.strip()]
     named = []
     for line in lines:
-        found = label.match(line + " ")
+        found = _LABEL.match(line[:_LONGEST_LABEL] + " ")
         named.append(_alone(found["name"], patterns) if found else set())
     if len(set().union(*named)) > 1 or not named:
         return frozenset()
