@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import byte_level, metaspace, word_level
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scripts.lib.load.datasets import describe, open_dataset
@@ -158,6 +158,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)  # other work on the machine is no failure
 @given(
     values=st.lists(JSON, max_size=8), indent=st.sampled_from([None, 2]), block=st.integers(1, 9)
 )

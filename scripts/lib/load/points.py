@@ -331,3 +331,17 @@ def _difference(
     if not isinstance(new, int | float):
         return None
     return float(new) - (float(old) if isinstance(old, int | float) else 0.0)
+
+
+def in_words(point: Point) -> str:
+    """Return a point's result in one line."""
+
+    def ms(value: float | None) -> str:
+        return "-" if value is None else f"{value:.1f} ms"
+
+    text = (
+        f"{point.completed}/{point.sent} done in {point.duration_s:.1f} s, "
+        f"TTFT {ms(point.ttft_ms.mean)}, TPOT {ms(point.tpot_ms.mean)}, "
+        f"{point.output_throughput_tok_s or 0:.0f} output tok/s"
+    )
+    return text if point.valid else f"{text}; INVALID: {'; '.join(point.invalid_reasons)}"

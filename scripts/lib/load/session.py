@@ -17,6 +17,7 @@ from scripts.lib.load.points import (
     Level,
     Sent,
     build_point,
+    in_words,
     requests_counted,
     server_view,
     to_requests,
@@ -261,7 +262,7 @@ class LoadSession:
                 update={"warnings": [*point.warnings, self._cut(sent, samples)]}
             )
         self._keep(level, point, sent, samples, records)
-        self._progress.finish(f"{label}: {_words(point)}")
+        self._progress.finish(f"{label}: {in_words(point)}")
         if self._after_point is not None:
             self._after_point(point)
         return point
@@ -392,15 +393,3 @@ def _read(scrape: ScrapeCall | None) -> Scrape | None:
     dump = getattr(found, "model_dump", None)
     value = dump() if dump is not None else found
     return value if isinstance(value, Mapping) else None
-
-
-def _words(point: Point) -> str:
-    def ms(value: float | None) -> str:
-        return "-" if value is None else f"{value:.1f} ms"
-
-    text = (
-        f"{point.completed}/{point.sent} done in {point.duration_s:.1f} s, "
-        f"TTFT {ms(point.ttft_ms.mean)}, TPOT {ms(point.tpot_ms.mean)}, "
-        f"{point.output_throughput_tok_s or 0:.0f} output tok/s"
-    )
-    return text if point.valid else f"{text}; INVALID: {'; '.join(point.invalid_reasons)}"
