@@ -59,14 +59,21 @@ def code(*patterns):
 
 
 SERVING_CODE = code(
-    "lib/engine/keeper.py", "lib/engine/server.py", "lib/engine/flags.py"
+    "lib/engine/keeper.py",
+    "lib/engine/server.py",
+    "lib/engine/flags.py",
+    "lib/jobs/serving.py",
 )
 LOAD_CODE = SERVING_CODE + [
     path
-    for path in code("lib/load/*.py")
-    if not path.endswith(("progress.py", "_file.py"))
+    for path in code(
+        "lib/load/*.py", "lib/jobs/load_job.py", "lib/telemetry/sampler.py"
+    )
+    if not path.endswith(("progress.py", "benchmark_file.py", "other_formats.py"))
 ]
-PROBE_CODE = SERVING_CODE + code("lib/quality/run.py", "lib/quality/graders/*.py")
+PROBE_CODE = SERVING_CODE + [
+    path for path in code("lib/quality/**/*.py") if not path.endswith("compare.py")
+]
 
 
 def names(items):
@@ -133,12 +140,6 @@ def checkpoint_of_variant(wildcards):
 def engine_of_variant(wildcards):
     """Return the description of a variant's engine."""
     return f"results/{wildcards.study}/engines/{STUDY.engine_of(wildcards.variant).name}.json"
-
-
-def engines_of_study(wildcards):
-    """Return the descriptions of all engines that serve a variant."""
-    used = {STUDY.engine_of(variant).name for variant in STUDY.variants}
-    return [f"results/{wildcards.study}/engines/{name}.json" for name in sorted(used)]
 
 
 def engine_spec_of_variant(wildcards):

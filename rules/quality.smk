@@ -11,11 +11,12 @@ rule probe_quality:
         engine_spec=engine_spec_of_variant,
         engine=engine_of_variant,
         manifest=checkpoint_of_variant,
-        preflight=ancient("results/{study}/preflight.json"),
+        preflight="results/{study}/preflight/{variant}.json",
     output:
         "results/{study}/quality/{variant}/quality.json",
     log:
         "logs/{study}/probe_quality/{variant}.log",
+    priority: -1
     resources:
         measurement=1,
         gpu=gpus_of_variant,

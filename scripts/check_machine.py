@@ -1,4 +1,4 @@
-"""Check before the first server starts that disk, memory and files suffice."""
+"""Check before a variant's server starts that disk, memory and its files suffice."""
 
 from __future__ import annotations
 
@@ -8,36 +8,39 @@ from pathlib import Path
 
 from scripts.lib.base.console import Console, run_job
 from scripts.lib.base.files import read_json, write_json
-from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.jobs.preflight import check_machine
-from scripts.lib.study.specs import read_study
+from scripts.lib.jobs.serving import ServedVariant
 from scripts.lib.telemetry.host import Host
 
 
 def main() -> int:
-    """Parse the command line, check, and write ``preflight.json``."""
+    """Parse the command line, check, and write ``preflight/<variant>.json``."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--study", type=Path, required=True)
-    parser.add_argument("--host", type=Path, required=True)
-    parser.add_argument("--checkpoints", type=Path, nargs="+", required=True, help="manifests")
+    parser.add_argument("--host", type=Path, required=True, help="host.json")
+    parser.add_argument("--variant", type=Path, required=True, help="its spec")
+    parser.add_argument("--engine-spec", type=Path, required=True)
+    parser.add_argument("--engine", type=Path, required=True, help="engines/<name>.json")
+    parser.add_argument("--checkpoint", type=Path, required=True, help="its manifest")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--log", type=Path)
     arguments = parser.parse_args()
-    console = Console("machine", arguments.log)
+    served = ServedVariant.read(
+        variant=arguments.variant,
+        engine=arguments.engine_spec,
+        info=arguments.engine,
+        manifest=arguments.checkpoint,
+        folder=arguments.output.parent,
+    )
+    console = Console(f"{served.name} · machine", arguments.log)
 
     def job() -> None:
-        preflight = check_machine(
-            read_study(arguments.study),
-            Host.model_validate(read_json(arguments.host)),
-            [Manifest.model_validate(read_json(path)) for path in arguments.checkpoints],
-            arguments.output.parent,
-        )
+        preflight = check_machine(served, Host.model_validate(read_json(arguments.host)))
         write_json(arguments.output, preflight)
         for warning in preflight.warnings:
             console.say(f"look out: {warning}")
         console.say(
-            f"{preflight.free_disk_gib} GiB of disk and {preflight.available_memory_gib} GiB of "
-            "memory are free"
+            f"{preflight.weights_gib} GiB of weights; {preflight.free_disk_gib} GiB of disk and "
+            f"{preflight.available_memory_gib} GiB of memory are free"
         )
 
     return run_job(console, job)

@@ -16,8 +16,8 @@ import sys
 import threading
 import time
 
-TTFT_S = float(os.environ.get("FAKE_TTFT_MS", "5")) / 1000
-TPOT_S = float(os.environ.get("FAKE_TPOT_MS", "1")) / 1000
+TTFT_S = float(os.environ.get("FAKE_TTFT_MS", "20")) / 1000
+TPOT_S = float(os.environ.get("FAKE_TPOT_MS", "10")) / 1000
 DIE_AFTER = int(os.environ.get("FAKE_DIE_AFTER", "0"))
 BUCKETS = (0.001, 0.01, 0.1, 1.0, 10.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 import traceback
@@ -33,12 +34,20 @@ class Console:
             self._log.flush()
 
 
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 class JobError(Exception):
     """A job that cannot be done; the message is a sentence that says why and what to do."""
 
 
 def run_job(console: Console, job: Callable[[], None]) -> int:
-    """Run ``job`` and return its exit status: 0 done, 1 with a sentence, 130 interrupted."""
+    """Run ``job`` and return its exit status: 0 done, 1 with a sentence, 130 interrupted.
+
+    SIGTERM ends it as Ctrl-C does, so that what it started is ended too.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         job()
     except (JobError, ValueError, OSError) as error:

@@ -1,16 +1,14 @@
-"""Checks that cost a second and save a quarter of an hour: before the first server starts."""
+"""Checks that cost a second and save a quarter of an hour: before a server starts."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import psutil
 
 from scripts.lib.base.schema import SCHEMA_VERSION, Strict
-from scripts.lib.checkpoints.manifest import Manifest
-from scripts.lib.study.models import Study
+from scripts.lib.jobs.serving import ServedVariant
 from scripts.lib.telemetry.host import Host
 
 RESULTS_GIB = 1.0
@@ -20,31 +18,30 @@ ENGINE_MEMORY_GIB = 2.0
 
 
 class Preflight(Strict):
-    """``preflight.json``: what was checked, and what to look out for."""
+    """``preflight/<variant>.json``: what was checked, and what to look out for."""
 
     schema_version: int = SCHEMA_VERSION
+    variant: str
     free_disk_gib: float
     available_memory_gib: float
-    checkpoints_gib: dict[str, float]
+    weights_gib: float
     warnings: list[str]
 
 
-def check_machine(
-    study: Study, host: Host, manifests: Iterable[Manifest], results: Path
-) -> Preflight:
-    """Check disk, memory and files.
+def check_machine(served: ServedVariant, host: Host) -> Preflight:
+    """Check disk, memory and the checkpoint's files for one variant.
 
     Raises:
-        ValueError: with a sentence for each thing that would stop the study later.
+        ValueError: with a sentence for each thing that would stop its server later.
     """
-    found = list(manifests)
     preflight = Preflight(
-        free_disk_gib=round(shutil.disk_usage(results).free / 2**30, 1),
+        variant=served.name,
+        free_disk_gib=round(shutil.disk_usage(served.project).free / 2**30, 1),
         available_memory_gib=round(psutil.virtual_memory().available / 2**30, 1),
-        checkpoints_gib={m.name: round(m.real_bytes / 2**30, 3) for m in found},
-        warnings=[f"{m.name}: {sentence}" for m in found for sentence in m.disagreements],
+        weights_gib=round(served.manifest.real_bytes / 2**30, 3),
+        warnings=served.manifest.disagreements,
     )
-    problems = [*_disk(preflight), *_missing(found), *_memory(study, host, preflight)]
+    problems = [*_disk(preflight), *_missing(served), *_memory(served, host, preflight)]
     if problems:
         raise ValueError("; ".join(problems))
     return preflight
@@ -58,32 +55,30 @@ def _disk(preflight: Preflight) -> Iterator[str]:
         )
 
 
-def _missing(manifests: Iterable[Manifest]) -> Iterator[str]:
-    for manifest in manifests:
-        for file in manifest.files:
-            path = Path(manifest.folder) / file.path
-            if not path.is_file() or path.stat().st_size != file.bytes:
-                yield (
-                    f"{path} is missing or has another size than when checkpoint "
-                    f"{manifest.name} was made; delete results/*/checkpoints/{manifest.name}.json"
-                )
-                break
-
-
-def _memory(study: Study, host: Host, preflight: Preflight) -> Iterator[str]:
-    """On a CPU host, weights and KV cache must fit into what is available now."""
-    if host.gpus:
-        return
-    for name, variant in study.variants.items():
-        engine = study.engine_of(name)
-        if engine.address:
-            continue
-        kv_gib = float({**engine.env, **variant.env}.get("VLLM_CPU_KVCACHE_SPACE", 0))
-        weights = preflight.checkpoints_gib.get(variant.checkpoint, 0.0)
-        needed = weights + kv_gib + ENGINE_MEMORY_GIB
-        if needed > preflight.available_memory_gib:
+def _missing(served: ServedVariant) -> Iterator[str]:
+    manifest = served.manifest
+    for file in manifest.files:
+        path = served.model_folder / file.path
+        if not path.is_file() or path.stat().st_size != file.bytes:
             yield (
-                f"variant {name} needs about {needed:.1f} GiB of memory ({weights:.1f} weights, "
-                f"{kv_gib:.1f} KV cache, {ENGINE_MEMORY_GIB:.1f} engine) and "
-                f"{preflight.available_memory_gib} are available; lower VLLM_CPU_KVCACHE_SPACE"
+                f"{manifest.folder}/{file.path} is missing or has another size than when "
+                f"checkpoint {manifest.name} was made; delete "
+                f"results/*/checkpoints/{manifest.name}.json to have it made again"
             )
+            return
+
+
+def _memory(served: ServedVariant, host: Host, preflight: Preflight) -> Iterator[str]:
+    """On a CPU host, weights and KV cache must fit into what is available now."""
+    if host.gpus or served.engine.address:
+        return
+    settings = {**served.engine.env, **served.variant.env}
+    kv_gib = float(settings.get("VLLM_CPU_KVCACHE_SPACE", 0))
+    needed = preflight.weights_gib + kv_gib + ENGINE_MEMORY_GIB
+    if needed > preflight.available_memory_gib:
+        yield (
+            f"variant {served.name} needs about {needed:.1f} GiB of memory "
+            f"({preflight.weights_gib:.1f} weights, {kv_gib:.1f} KV cache, "
+            f"{ENGINE_MEMORY_GIB:.1f} engine) and {preflight.available_memory_gib} are "
+            "available; lower VLLM_CPU_KVCACHE_SPACE"
+        )

@@ -33,7 +33,11 @@ def probe_quality(served: ServedVariant, quality: Quality, *, console: Console) 
         with serve(served, console) as serving:
             console.say(f"asking {len(items)} probes")
             results, records = run_probes(serving.url, serving.model, items, quality)
-            write_completions(served.folder / "completions.jsonl.gz", records)
+            asked = [
+                {**record, "messages": item.messages}
+                for item, record in zip(items, records, strict=True)
+            ]
+            write_completions(served.folder / "completions.jsonl.gz", asked)
             if not serving.alive:
                 failure = death_of(serving, served)
                 result = _without(served, quality, f"the server died: {failure.line}")
