@@ -69,6 +69,7 @@ STATE = State()
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a delayed acknowledgement would hold the first token back
     model = "m"
 
     def do_GET(self) -> None:
