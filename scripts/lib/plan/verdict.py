@@ -52,6 +52,10 @@ KERNELS_PRINTED_SINCE = {
 """Before, dense layers of these schemes printed no kernel line (vLLM #27814, #11785)."""
 
 
+PACKED_METHODS = {"gptq_marlin", "awq_marlin"}
+"""Methods whose kernels (Marlin, Machete, AllSpark, ExLlama) all read packed integer weights."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """A verdict before its evidence is attached."""
@@ -197,15 +201,23 @@ def _without_scheme(
     claim: str, expected: ExpectedPath, facts: LogFacts, loaded: Evidence | None
 ) -> Outcome:
     """Judge a log that names no kernel: indirect evidence, where versions printed none."""
+    fits = loaded is not None and loaded.supports is True
     if claim in UNQUANTIZED:
+        if fits and facts.quantization is None:
+            how = "no quantization is named, and the loaded weights have the size of 16-bit ones"
+            return Outcome("as expected", claim, f"{claim} ran as far as indirect evidence goes: {how}.")
         return _unknown(claim, "the log does not say in which number format the weights ran")
     signs = _slow_signs(facts)
     if signs:
         return _unknown(claim, f"it took a slower path ({', '.join(sorted(signs))})")
-    if loaded is None or loaded.supports is not True:
+    if not fits:
         return _unknown(
             claim, "the log names no kernel and the size of the weights settles nothing"
         )
+    if claim in WEIGHT_ONLY_INTEGER and facts.quantization in PACKED_METHODS:
+        how = f"quantization={facts.quantization} was resolved, which only runs packed weights, "
+        how += "and the loaded weights have the promised size; which kernel ran is not known"
+        return Outcome("as expected", claim, f"{claim} ran as far as indirect evidence goes: {how}.")
     if expected.kind != "native":
         return _unknown(claim, "the log names no kernel and the rules do not expect a native one")
     if not _silent(claim, facts):
