@@ -12,6 +12,7 @@ from scripts.lib.load.points import (
     server_view,
     steady_window,
     to_requests,
+    without_one_token_answers,
 )
 from scripts.lib.load.requests import Requests
 from scripts.lib.load.results import Client, Latency, Point, ServerView
@@ -285,3 +286,24 @@ def test_requests_from_columns():
     columns |= {"input_tokens": [1, 2], "output_tokens": [3, np.nan], "ok": [True, False]}
     requests = Requests.from_columns(columns, open_loop=False)
     assert len(requests.latency("ttft")) == 1
+
+
+def test_answers_of_one_token_do_not_count_in_the_servers_tpot():
+    """vLLM observes 0 s for them; the client has no TPOT of them at all."""
+    requests = Requests.from_columns(
+        {
+            "intended_s": [0.0, 0.0, 0.0, 0.0],
+            "sent_s": [0.0, 0.0, 0.0, 0.0],
+            "first_token_s": [0.1, 0.1, 0.1, 0.1],
+            "last_token_s": [1.1, 1.1, 1.1, 0.1],
+            "input_tokens": [5, 5, 5, 5],
+            "output_tokens": [11, 11, 11, 1],
+            "ok": [True, True, True, True],
+        },
+        open_loop=False,
+    )
+    server = ServerView(tpot_mean_ms=75.0)  # (3 x 100 + 0) / 4
+    corrected = without_one_token_answers(server, 4, requests)
+    assert corrected.tpot_mean_ms == pytest.approx(100.0)
+    assert without_one_token_answers(server, None, requests) == server
+    assert without_one_token_answers(None, 4, requests) is None
