@@ -174,3 +174,18 @@ def test_a_killed_server_says_so(make):
         while server.alive and time.monotonic() < deadline:
             time.sleep(0.05)
         assert server.stop() == 128 + signal.SIGKILL
+
+
+def test_a_server_can_stand_behind_its_client(tmp_path):
+    port = free_port()
+    server = Server(
+        [sys.executable, str(FAKE), "--port", str(port)],
+        environment=dict(os.environ),
+        log=tmp_path / "server.log",
+        url=f"http://127.0.0.1:{port}",
+        niceness=5,
+    )
+    with server:
+        server.wait_ready(**QUICK)
+        nice = psutil.Process(pids_in(server.log)[0]).nice()
+    assert nice == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5)

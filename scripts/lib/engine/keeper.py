@@ -4,7 +4,7 @@ The job that started it holds the other end of that pipe. However the job ends, 
 SIGKILL, the pipe closes and the server's whole group is ended: INT, then TERM, then KILL.
 Standard library only, and started by path: it must be up in milliseconds.
 
-Usage: python -I keeper.py LOG INT_GRACE_S TERM_GRACE_S COMMAND...
+Usage: python -I keeper.py LOG INT_GRACE_S TERM_GRACE_S NICENESS COMMAND...
 Exit status: the server's own (128 + signal when a signal ended it).
 """
 
@@ -26,7 +26,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 def main(arguments: list[str]) -> int:
     """Run the command until it ends or standard input closes."""
-    log, int_grace, term_grace, *command = arguments
+    log, int_grace, term_grace, niceness, *command = arguments
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # only the pipe ends us
     libc = ctypes.CDLL(None, use_errno=True)
@@ -34,6 +34,7 @@ def main(arguments: list[str]) -> int:
 
     def in_child() -> None:
         os.setsid()
+        os.nice(int(niceness))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

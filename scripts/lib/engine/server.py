@@ -39,22 +39,22 @@ class Server:
         url: str,
         interrupt_grace_s: float = 15,
         terminate_grace_s: float = 10,
+        niceness: int = 0,
     ) -> None:
         self.command = list(command)
         self.environment = dict(environment)
         self.log = log
         self.url = url
         self.exit_code: int | None = None
-        self._graces = (interrupt_grace_s, terminate_grace_s)
+        self._settings = [str(interrupt_grace_s), str(terminate_grace_s), str(niceness)]
         self._keeper: subprocess.Popen[bytes] | None = None
         self._started = 0.0
 
     def __enter__(self) -> Server:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.log.write_bytes(b"")
-        graces = [str(grace) for grace in self._graces]
         self._keeper = subprocess.Popen(
-            [sys.executable, "-I", str(KEEPER), str(self.log), *graces, *self.command],
+            [sys.executable, "-I", str(KEEPER), str(self.log), *self._settings, *self.command],
             stdin=subprocess.PIPE,
             env=self.environment,
             start_new_session=True,

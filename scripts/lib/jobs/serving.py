@@ -27,6 +27,9 @@ from scripts.lib.study.specs import EngineSpec, VariantSpec
 
 KILLED = 128 + signal.SIGKILL
 SAY_EVERY_S = 15.0
+NICENESS_ON_CPU = 10
+"""A CPU engine keeps every core busy. The client needs some 2 % of one, at once: it goes first,
+or the time that data lie unread would be measured as the engine's."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,7 @@ def serve(
             environment=server_environment(served.engine, served.variant, gpus=gpus),
             log=served.folder / "server.log",
             url=url,
+            niceness=0 if gpus else NICENESS_ON_CPU,
         )
         started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         with server:
