@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from scripts.lib.quality.completions import Completion
+from scripts.lib.quality.graders.choice_options import (
+    Mention,
+    Option,
+    joined,
+    mentions_in,
+    not_rejected,
+    read_options,
+)
+from scripts.lib.quality.graders.choice_statements import (
+    SENTENCE,
+    called_right_in_lines,
+    concluded,
+    corrections,
+    stated,
+    without_reasons,
+)
 from scripts.lib.quality.graders.grade import Grade, without_thoughts
 from scripts.lib.quality.graders.number_text import (
     BOLD,
@@ -17,80 +32,24 @@ from scripts.lib.quality.graders.number_text import (
     plain,
     without_marks,
 )
-from scripts.lib.quality.graders.phrases import case_kept, pattern_of
+from scripts.lib.quality.graders.phrases import case_kept
 from scripts.lib.quality.probes import ChoiceGrader, ProbeItem
 
-_MARKER = re.compile(
-    r"(?P<final>\bfinal\s+|최종\s*)?"
-    r"(?:\b(?:answer|choice|conclusion|solution)\b[^.!?\n]{0,80}?(?:\b(?:is|be|was)\b|[:=→])"
-    r"|\b(?:correct|right|best)\s+(?:one|option)\b[^.!?\n]{0,80}?(?:\b(?:is|be|was)\b|[:=→])"
-    r"|\b(?:answer|answers)\b(?=\s+\W?[A-Z]\b)"
-    r"|\b(?:choose|chose|pick|picked|select|selected|go with|going with|vote for)\b"
-    r"|(?<![응대])답(?!변)\s*(?:은|는|이|:|=)?|답변\s*[은:]|결론\s*[은:]|선택\s*[은:])",
-    re.IGNORECASE,
-)
-_IS_RIGHT = re.compile(
-    r"\W*\s*(?:option\s+)?(?:\b(?:is|was)\b\s*)(?:clearly\s+|therefore\s+|indeed\s+)?(?:the\s+)?"
-    r"(?:(?:final|only|most)\s+)*(?:correct|right|best|true|answer)\b"
-    r"|\W*(?:이|가)?\s*(?:정답|답|맞)",
-    re.IGNORECASE,
-)
-_FILLER = re.compile(
-    r"(?:[\s\"'`*_~:=\-(\[→]|\b(?:the|option|choice|letter|answer|number|clearly|definitely|certainly"
-    r"|therefore|thus|so|then|probably|likely|most|is|be|would|should|must|actually|only|still)\b)*+",
-    re.IGNORECASE,
-)
-_ALSO = re.compile(
-    r"[\s\"'`*_).\]]*(?:\bor\b|\band\b|/|,|&|또는|혹은|\bas well as\b|와|과|나)[\s\"'`*_(\[]*"
-    r"(?:(?:the|option|choice|also)\s+)*+",
-    re.IGNORECASE,
-)
-_NEGATED_BEFORE = re.compile(
-    r"(?:\b(?:not|never|neither|nor|cannot be|can't be|isn't|wasn't|aren't|rather than|instead of"
-    r"|except|excluding|eliminates?|eliminated|rules? out|ruled out|reject(?:s|ed)?)|n't)\s+"
-    r"(?:(?:be|the|an?|option|choice|answer|letter|either|both)\s+)*+[\"'`*_(\[]*$",
-    re.IGNORECASE,
-)
-_NEGATED_AFTER = re.compile(
-    r"[\"'`*_)\].:,]*\s*(?:(?:is|was|are|does|can|could|would|must)\s*(?:also\s+|clearly\s+|simply\s+)?"
-    r"(?:not\b|n't\b|n’t\b|incorrect|wrong|false|out\b|impossible|ruled|eliminated)|cannot\b|can't\b|isn't\b"
-    r"|(?:이|가|은|는|도)?\s*(?:아니|아닙|아닌|틀|오답)|말고|대신)",
-    re.IGNORECASE,
-)
-_TURN = re.compile(
-    r"\b(?:wait|actually|correction|but|however|instead|rather|on second thought|no,|sorry|let me"
-    r"|re-?check|hmm)|아니|하지만|다시|정정",
-    re.IGNORECASE,
-)
 _CONCLUDES = re.compile(
     r"\b(?:so|therefore|thus|hence|conclusion|conclude|must be|correct|right|best|fits|finally)\b"
     r"|따라서|그러므로|그래서|즉|결론|결국|맞|정답",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[^.!?。\n]+(?:[.!?。]+(?!\s|$)[^.!?。\n]+)*[.!?。]*")
+_QUESTION = re.compile(r"[^.!?。\n]*\?+")
+_EITHER = re.compile(r"\bor\b|/|또는|혹은", re.IGNORECASE)
+_AMONG = re.compile(r"\s*중(?:에서|에)?\s")
+_OF = re.compile(r"\b(?:of|between|among)\s+$", re.IGNORECASE)
 _LABEL = re.compile(r"(?P<name>.{1,60}?)[),.:;!–—-]\W*\s")
+_REMARK = re.compile(r"(?<=\w)\s+\([^()\n]{4,}\)")
+_LISTED = re.compile(r"[\s>*+•-]*(?:\d{1,2}[.)]\s+)?[(\[]?")
 _LONGEST_LABEL = 80
-_ARTICLE_OR_PRONOUN = {"A", "I"}
-_AFTER_A_LETTER = r"(?!\s+(?!(?:is|was|or|and|because|since|as|would|has|seems|fits|must)\b)[a-z])"
 
-
-@dataclass(frozen=True)
-class Mention:
-    """One place where an option is named."""
-
-    option: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A place that says which option is the answer, and those it names."""
-
-    options: frozenset[str]
-    start: int
-    end: int
-    final: bool
+Chosen = tuple[frozenset[str], str]
 
 
 def grade_choice(grader: ChoiceGrader, item: ProbeItem, completion: Completion) -> Grade:  # noqa: ARG001
@@ -106,194 +65,161 @@ def grade_choice(grader: ChoiceGrader, item: ProbeItem, completion: Completion) 
     return Grade(task_success=option == grader.expected, reason=f"chose '{option}' ({how}){wanted}")
 
 
-def chosen_options(text: str, options: list[str]) -> tuple[frozenset[str], str]:
+def chosen_options(text: str, names: list[str]) -> Chosen:
     """Return the options that ``text`` finally chooses, and by what it does so (or why none)."""
-    marked = case_kept(plain(text))
-    patterns = {option: _pattern(option, options) for option in options}
-    boxed = _inside(marked, BOXED, BOXED_END, patterns)
-    if boxed:
-        return boxed, "boxed"
+    options = read_options(names)
+    marked = _without_the_question(case_kept(plain(text)), options)
+    for corrected in corrections(marked):
+        chosen = next(_signs(corrected, options), None)
+        if chosen:
+            return chosen
+    chosen = next(_signs(marked, options), None)
+    return chosen or _only_mentioned(without_marks(marked), options)
+
+
+def _signs(marked: str, options: list[Option]) -> Iterator[Chosen]:
+    """Yield the choices that a text makes, the surest sign first."""
+    yield from _found("boxed", _inside(marked, BOXED, BOXED_END, options))
     clean = without_marks(marked)
-    mentions = [m for m in _mentions(clean, patterns) if not _is_negated(clean, m)]
-    stated = _stated(clean, mentions, patterns)
-    if stated:
-        return stated, "said to be the answer"
-    for how, find in (("stands alone", _bare), ("begins the answer", _opening)):
-        found = find(clean, patterns)
-        if found:
-            return found, how
-    bold = _inside(marked, BOLD, BOLD_END, patterns)
+    mentions = not_rejected(clean, mentions_in(clean, options))
+    yield from _found("said to be the answer", stated(clean, mentions, options))
+    yield from _found("said to be the answer", called_right_in_lines(clean, options))
+    marked = _without_list(marked, options)
+    clean = without_marks(marked)
+    yield from _found("stands alone", _bare(clean, options))
+    yield from _found("begins the answer", _opening(clean, options))
+    without_remarks = _bare(_REMARK.sub("", clean), options)
+    if len(without_remarks) == 1:
+        yield without_remarks, "stands alone"
+    bold = _inside(marked, BOLD, BOLD_END, options)
     if len(bold) == 1:
-        return bold, "bold"
-    return _mentioned(clean, mentions)
+        yield bold, "bold"
+    main = without_reasons(clean, options)
+    mentions = not_rejected(main, mentions_in(main, options))
+    yield from _found("concluded", concluded(main, mentions))
 
 
-def _pattern(option: str, options: list[str]) -> re.Pattern[str]:
-    """Return the pattern of an option; single Latin letters only as capitals, never as words."""
-    name = case_kept(option).strip()
-    if re.fullmatch("[A-Za-z]", name) and not {"yes", "no"} & {o.casefold() for o in options}:
-        letter = name.upper()
-        after = _AFTER_A_LETTER if letter in _ARTICLE_OR_PRONOUN else ""
-        return re.compile(
-            rf"(?<![A-Za-z0-9'’])(?:{letter}|(?<=\(){letter.lower()}(?=\)))(?![A-Za-z0-9'’]){after}"
+def _found(how: str, chosen: frozenset[str]) -> Iterator[Chosen]:
+    if chosen:
+        yield chosen, how
+
+
+def _without_the_question(text: str, options: list[Option]) -> str:
+    """Return a text without questions and "yes or no:", if it names an option beside them.
+
+    Nor with "예, 아니오 중" or "of A, B and C,".
+    """
+    mentions = mentions_in(text, options)
+    for place in range(len(mentions)):
+        named, end = joined(text, mentions, place)
+        rest = re.match(r"\W*?[:?]\s*(?=\S)", text[end : end + 20])
+        first = mentions[place].start
+        either = rest and _EITHER.search(text, first, end)
+        among = len(named) > 1 and (
+            _AMONG.match(text, end)
+            or (text[end : end + 1] == "," and _OF.search(text[max(0, first - 20) : first]))
         )
-    return re.compile(pattern_of(name).pattern, re.IGNORECASE)
+        if (either or among) and mentions_in(text[end + 1 :], options):
+            text = text[:first] + text[end + (rest.end() - 1 if rest else 1) :]
+            break
+    asked = _QUESTION.sub(" ", text)
+    return asked if mentions_in(without_marks(asked), options) else text
 
 
-def _mentions(text: str, patterns: dict[str, re.Pattern[str]]) -> list[Mention]:
-    """Return where options are named; of overlapping ones the longest."""
-    found = [
-        Mention(option, match.start(), match.end())
-        for option, pattern in patterns.items()
-        for match in pattern.finditer(text)
-    ]
-    kept: list[Mention] = []
-    for mention in sorted(found, key=lambda m: (m.start, -m.end)):
-        if not kept or mention.start >= kept[-1].end:
-            kept.append(mention)
-    return kept
+def _without_list(text: str, options: list[Option]) -> str:
+    """Return a text without lines that list the options, if it names one beside them."""
+    lines = text.split("\n")
+    labels = [_listed(line, options) for line in lines]
+    kept = []
+    for number, line in enumerate(lines):
+        near = {label for label in labels[max(0, number - 1) : number + 2] if label}
+        if not labels[number] or len(near) < 2:
+            kept.append(line)
+    rest = "\n".join(kept)
+    return rest if mentions_in(without_marks(rest), options) else text
 
 
-def _is_negated(text: str, mention: Mention) -> bool:
-    before = text[max(0, mention.start - 60) : mention.start]
-    return bool(_NEGATED_BEFORE.search(before) or _NEGATED_AFTER.match(text, mention.end))
+def _listed(line: str, options: list[Option]) -> str | None:
+    """Return the option that a line of a list gives, as in "B) Lyon" or "2. Bob"."""
+    clean = without_marks(line)
+    label = _LISTED.match(clean)
+    rest = clean[label.end() :] if label else clean
+    first = mentions_in(rest[:_LONGEST_LABEL], options)[:1]
+    if not first or first[0].start > 0:
+        return None
+    after = rest[first[0].end :]
+    return first[0].option if not after.strip() or re.match(r"[)\].:]", after) else None
 
 
-def _inside(
-    text: str, begin: str, end: str, patterns: dict[str, re.Pattern[str]]
-) -> frozenset[str]:
+def _inside(text: str, begin: str, end: str, options: list[Option]) -> frozenset[str]:
     """Return the options that marked passages consist of, or name as their only one."""
     chosen: set[str] = set()
     for start, stop in passages(text, begin, end):
-        named = {m.option for m in _mentions(text[start:stop], patterns)} or _alone(
-            text[start:stop], patterns
-        )
+        passage = text[start:stop]
+        named = {m.option for m in mentions_in(passage, options)} or _alone(passage, options)
         if len(named) == 1 or begin == BOXED:
             chosen |= named
     return frozenset(chosen)
 
 
-def _stated(
-    text: str, mentions: list[Mention], patterns: dict[str, re.Pattern[str]]
-) -> frozenset[str]:
-    """Return what the statements of an answer choose in the end.
-
-    A "final answer" goes before others. A later statement replaces an earlier one if a word
-    such as "wait" or "actually" stands between; else both count.
-    """
-    statements = sorted(
-        [*_after_markers(text, mentions, patterns), *_called_right(text, mentions)],
-        key=lambda s: s.start,
-    )
-    if any(s.final for s in statements):
-        statements = [s for s in statements if s.final]
-    chosen: frozenset[str] = frozenset()
-    end = 0
-    for statement in statements:
-        turned = bool(_TURN.search(text, end, statement.start))
-        chosen = statement.options if turned else chosen | statement.options
-        end = statement.end
-    return chosen
-
-
-def _after_markers(
-    text: str, mentions: list[Mention], patterns: dict[str, re.Pattern[str]]
-) -> Iterable[Statement]:
-    for marker in _MARKER.finditer(text):
-        first = next((i for i, m in enumerate(mentions) if m.start >= marker.end()), None)
-        if first is not None and _leads_to(text, marker.end(), mentions[first].start):
-            named, end = _joined(text, mentions, first)
-            yield Statement(named, marker.start(), end, bool(marker["final"]))
-            continue
-        line_end = text.find("\n", marker.end())
-        rest = text[marker.end() : line_end if line_end >= 0 else None][:_LONGEST_LABEL]
-        alone = _alone(rest.split(".")[0], patterns)
-        if alone:
-            end = marker.end() + len(rest)
-            yield Statement(frozenset(alone), marker.start(), end, bool(marker["final"]))
-
-
-def _leads_to(text: str, start: int, end: int) -> bool:
-    """Whether only filler, or "not X but", stands between a marker and an option."""
-    between = text[start:end]
-    if _FILLER.fullmatch(between):
-        return True
-    return bool(
-        re.match(r"\W*(?:not|isn't)\b", between, re.IGNORECASE)
-        and re.search(r"\b(?:but|it's|it is|rather|instead)\b|,", between, re.IGNORECASE)
-        and not re.search(r"[.!?]\s", between)
-    )
-
-
-def _joined(text: str, mentions: list[Mention], first: int) -> tuple[frozenset[str], int]:
-    """Return an option with those joined to it by "or", "and" or a comma."""
-    named, end = {mentions[first].option}, mentions[first].end
-    for mention in mentions[first + 1 :]:
-        if not _ALSO.fullmatch(text, end, mention.start):
-            break
-        named.add(mention.option)
-        end = mention.end
-    return frozenset(named), end
-
-
-def _called_right(text: str, mentions: list[Mention]) -> Iterable[Statement]:
-    for mention in mentions:
-        if _IS_RIGHT.match(text, mention.end):
-            yield Statement(frozenset({mention.option}), mention.start, mention.end, final=False)
-
-
-def _alone(piece: str, patterns: dict[str, re.Pattern[str]]) -> set[str]:
+def _alone(piece: str, options: list[Option]) -> set[str]:
     """Return the option that a piece of text consists of, whatever its case."""
-    bare = re.sub(r"^\s*(?:option|choice|answer)\s+", "", piece, flags=re.IGNORECASE)
-    bare = bare.strip(" \t\n.,:;!?\"'`*_()[]{}-")
-    return {
-        option
-        for option in patterns
-        if bare and bare.casefold() == case_kept(option).strip(" .:;!?()[]").casefold()
-    }
+    return {option.name for option in options if option.is_named_by(piece)}
 
 
-def _bare(text: str, patterns: dict[str, re.Pattern[str]]) -> frozenset[str]:
+def _bare(text: str, options: list[Option]) -> frozenset[str]:
     """Return the options that stand alone as a sentence, or joined by "or" and the like."""
     chosen: set[str] = set()
-    for sentence in _SENTENCE.findall(text):
-        alone = _alone(sentence, patterns)
+    for sentence in SENTENCE.findall(text):
+        alone = _alone(sentence, options)
         chosen |= alone
-        mentions = _mentions(sentence, patterns)
+        mentions = mentions_in(sentence, options)
         if not alone and mentions:
-            named, end = _joined(sentence, mentions, 0)
+            named, end = joined(sentence, mentions, 0)
             edges = sentence[: mentions[0].start] + sentence[end:]
             if not re.search(r"\w", edges):
                 chosen |= named
     return frozenset(chosen)
 
 
-def _opening(text: str, patterns: dict[str, re.Pattern[str]]) -> frozenset[str]:
+def _opening(text: str, options: list[Option]) -> frozenset[str]:
     """Return the option that a text begins with, as in "Yes, because" or "B) Lyon".
 
-    Several lines that begin so repeat the options; they choose none.
+    Several lines that begin so repeat the options; they choose none. Nor does a list of options.
     """
     lines = [line for line in text.split("\n") if line.strip()]
     named = []
     for line in lines:
         found = _LABEL.match(line[:_LONGEST_LABEL] + " ")
-        named.append(_alone(found["name"], patterns) if found else set())
+        named.append(_alone(found["name"], options) if found else set())
     if len(set().union(*named)) > 1 or not named:
         return frozenset()
-    return frozenset(named[0])
+    mentions = mentions_in(lines[0], options)
+    together = len(joined(lines[0], mentions, 0)[0]) if mentions else 1
+    return frozenset(named[0]) if together == 1 else frozenset()
 
 
-def _mentioned(text: str, mentions: list[Mention]) -> tuple[frozenset[str], str]:
+def _only_mentioned(text: str, options: list[Option]) -> Chosen:
     """Return the only option named, or the one that the last concluding sentence names."""
-    named = frozenset(m.option for m in mentions)
+    mentions = not_rejected(text, mentions_in(text, options))
+    named = frozenset(mention.option for mention in mentions)
     if len(named) == 1:
         return named, "the only one named"
     if not named:
         return named, "no option is chosen"
-    for sentence in reversed(list(_SENTENCE.finditer(text))):
+    main = without_reasons(text, options)
+    said = frozenset(m.option for m in not_rejected(main, mentions_in(main, options)))
+    if len(said) == 1:
+        return said, "the only one outside of reasons"
+    last = _in_last_sentence(text, mentions)
+    if len(last) == 1:
+        return last, "concluded"
+    return frozenset(), f"names {len(named)} options and chooses none"
+
+
+def _in_last_sentence(text: str, mentions: list[Mention]) -> frozenset[str]:
+    for sentence in reversed(list(SENTENCE.finditer(text))):
         inside = {m.option for m in mentions if sentence.start() <= m.start < sentence.end()}
         if inside:
-            if len(inside) == 1 and _CONCLUDES.search(sentence[0]):
-                return frozenset(inside), "concluded"
-            break
-    return frozenset(), f"names {len(named)} options and chooses none"
+            return frozenset(inside if _CONCLUDES.search(sentence[0]) else ())
+    return frozenset()

@@ -13,8 +13,13 @@ from scripts.lib.quality.graders.json_values import is_json
 from scripts.lib.quality.graders.language import is_language
 from scripts.lib.quality.probes import InstructionsGrader, ProbeItem
 
-_BULLET = re.compile(r"\s*(?:[-*+]\s+|[•◦‣▪●·∙–]\s*)\S")
+_BULLET = re.compile(
+    r"[\s>]*(?:[-*+]\s+\S|-(?=[^\W\d_])|\*(?=[^\W\d_])[^*]*$"
+    r"|[•◦‣▪●·∙–○■□◆◇▶►➢➤✓✔★☆⁃・ㆍ]\s*\S)"
+)
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}")
+_FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_MARKUP = " *_`\"'"
 _QUOTES = str.maketrans("‘’“”", "''\"\"")
 
 
@@ -51,13 +56,19 @@ def _excludes(text: str, banned: list[str]) -> str | None:
 
 
 def _starts_with(text: str, wanted: str) -> str | None:
-    starts = _folded(text).startswith(_folded(wanted))
+    starts = _begins(_folded(text), _folded(wanted))
     return None if starts else f"does not start with '{short(wanted)}'"
 
 
 def _ends_with(text: str, wanted: str) -> str | None:
-    ends = _folded(text).endswith(_folded(wanted))
+    ends = _begins(_folded(text)[::-1], _folded(wanted)[::-1])
     return None if ends else f"does not end with '{short(wanted)}'"
+
+
+def _begins(text: str, wanted: str) -> bool:
+    """Whether a text begins with ``wanted``, be it in bold or in quotation marks."""
+    core = wanted.lstrip(_MARKUP)
+    return text.startswith(wanted) or bool(core and text.lstrip(_MARKUP).startswith(core))
 
 
 def _bullets(text: str, wanted: int) -> str | None:
@@ -67,7 +78,9 @@ def _bullets(text: str, wanted: int) -> str | None:
 
 
 def _paragraphs(text: str, wanted: int) -> str | None:
-    count = len([part for part in re.split(r"\n\s*\n", text) if part.strip()])
+    whole = _FENCED.sub("code", text)
+    parts = [part.strip() for part in re.split(r"\n\s*\n", whole)]
+    count = sum(bool(part) and not _RULE.fullmatch(part) for part in parts)
     return None if count == wanted else f"{count} paragraphs instead of {wanted}"
 
 

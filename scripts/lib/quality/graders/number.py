@@ -6,10 +6,12 @@ import bisect
 import re
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 
 from scripts.lib.quality.completions import Completion
 from scripts.lib.quality.graders.grade import Grade, short, without_thoughts
+from scripts.lib.quality.graders.number_last import SENTENCE_END, given, hedged, last_number
 from scripts.lib.quality.graders.number_text import (
     BOLD,
     BOLD_END,
@@ -18,8 +20,11 @@ from scripts.lib.quality.graders.number_text import (
     MARKS,
     passages,
     plain,
+    without_marks,
 )
 from scripts.lib.quality.graders.number_tokens import Token, numbers
+from scripts.lib.quality.graders.number_units import said_again
+from scripts.lib.quality.graders.number_words import spelled
 from scripts.lib.quality.probes import NumberGrader, ProbeItem
 
 _ONLY_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+|/\d+)?")
@@ -47,7 +52,6 @@ _NUMBER_IS_ANSWER = re.compile(
     rf"(?:(?:the|my|our|your|final|correct|right)\s+)*+[{MARKS}]*",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"[.!?。]++(?=[\s\"')\]]|$)|\n")
 _OPERATOR = re.compile(
     rf"[\s{MARKS}$%)\]]*+(?:[A-Za-z가-힣]{{2,15}}\s+)?[-+×x*÷/·][\s{MARKS}$(\[]*+", re.IGNORECASE
 )
@@ -57,17 +61,19 @@ _FILLER = re.compile(rf"(?:{_NOISE})*+", re.IGNORECASE)
 _MARKED_SPACE = re.compile(rf"[\s{MARKS}]*")
 _REACH = 80
 """How far, in characters, words before a number are looked at."""
-_CHECK = re.compile(r"\b(?:check|verify|verification|verifying)\b|검산|확인", re.IGNORECASE)
+_CHECK = re.compile(
+    r"\b(?:(?:double[- ]?)?check(?:ing)?|verify|verification|verifying)\b|검산|확인", re.IGNORECASE
+)
 _STEP = re.compile(
     r"(?:step|part|case|phase|question|problem|example|option|단계|문제)\s*$", re.IGNORECASE
 )
 
 
-def grade_number(grader: NumberGrader, item: ProbeItem, completion: Completion) -> Grade:  # noqa: ARG001
+def grade_number(grader: NumberGrader, item: ProbeItem, completion: Completion) -> Grade:
     """Grade a number: see ``docs/quality.md`` for what counts as the final answer."""
     format_ok = is_only_number(completion.text) if grader.only_number else None
     text = plain(without_thoughts(completion.text))
-    token = final_number(text)
+    token = final_number(text, given(plain(question(item))))
     if token is None:
         return Grade(task_success=False, format_ok=format_ok, reason="no number in the text")
     right = _matches(token.values, grader)
@@ -89,22 +95,40 @@ def is_only_number(text: str) -> bool:
     return bool(_ONLY_NUMBER.fullmatch(text)) and any(c.isdigit() for c in text)
 
 
-def final_number(text: str) -> Token | None:
+def question(item: ProbeItem) -> str:
+    """Return the text that the last message of an item asks."""
+    content = item.messages[-1].get("content")
+    return content if isinstance(content, str) else ""
+
+
+def final_number(text: str, asked: frozenset[Fraction] = frozenset()) -> Token | None:
     """Return the number that a plain text gives as its answer, or None.
 
     The last boxed one; else the one said to be the answer; else one marked by bold or an equals
-    sign; else the last.
+    sign; else the last. ``asked``: the numbers of the question. Of "7 or 8" neither is it.
     """
-    tokens = [token for token in numbers(text) if not _is_negated(text, token)]
+    every = numbers(text)
+    tokens = [token for token in every if not _is_negated(text, token)]
     tokens = [token for token in tokens if not token.weak] or tokens
     if not tokens:
-        return None
-    return (
+        return None if every else _spelled(text)
+    chosen = (
         _boxed(text, tokens)
         or _answered(text, tokens)
         or _bold_or_equal(text, tokens)
-        or tokens[-1]
+        or last_number(text, tokens, asked)
     )
+    values, again = said_again(text, every, chosen)
+    other = hedged(text, tokens, chosen)
+    if other is not None and other not in again:
+        start, end = min(chosen.start, other.start), max(chosen.end, other.end)
+        return Token(start, end, frozenset())
+    return replace(chosen, values=values)
+
+
+def _spelled(text: str) -> Token | None:
+    value = spelled(without_marks(text))
+    return None if value is None else Token(0, len(text), frozenset({Fraction(value)}))
 
 
 def _before(text: str, token: Token, start: int = 0) -> str:
@@ -138,7 +162,7 @@ def _answered(text: str, tokens: list[Token]) -> Token | None:
 
 
 def _after_marker(text: str, tokens: list[Token], marker: re.Match[str]) -> Token | None:
-    sentence_end = _SENTENCE_END.search(text, marker.end())
+    sentence_end = SENTENCE_END.search(text, marker.end())
     end = sentence_end.start() if sentence_end else len(text)
     region = _within(tokens, marker.end(), end)
     if not region:
@@ -174,7 +198,7 @@ def _bold_or_equal(text: str, tokens: list[Token]) -> Token | None:
 
     A bold number goes first unless a later calculation goes on from it.
     """
-    bold, result = _last_bold(text, tokens), _last_result(text, tokens)
+    bold, result = _last_bold(text, tokens), _before_check(text, tokens)
     if bold is None or result is None:
         return bold or result
     if result.start <= bold.start or _CHECK.search(text[bold.end : result.start]):
@@ -182,6 +206,24 @@ def _bold_or_equal(text: str, tokens: list[Token]) -> Token | None:
     later = [i for i, token in enumerate(tokens) if bold.start <= token.start < result.start]
     goes_on = any(tokens[i].values == bold.values and _is_operand(text, tokens, i) for i in later)
     return result if goes_on else bold
+
+
+def _before_check(text: str, tokens: list[Token]) -> Token | None:
+    """Return the last result of a text, but not that of a check which uses the answer.
+
+    "42481 − 156 = 42325. Check: 42325 + 156 = 42481".
+    """
+    result = _last_result(text, tokens)
+    checks = list(_CHECK.finditer(text, 0, result.start)) if result else []
+    if result is None or not checks:
+        return result
+    answer = _last_result(text, [t for t in tokens if t.end <= checks[-1].start()])
+    used = [i for i, t in enumerate(tokens) if checks[-1].end() <= t.start < result.start]
+    if answer and any(
+        tokens[i].values == answer.values and _is_operand(text, tokens, i) for i in used
+    ):
+        return answer
+    return result
 
 
 def _last_bold(text: str, tokens: list[Token]) -> Token | None:

@@ -44,8 +44,18 @@ _BOLD = (
 )
 _SPACED_SIGN = re.compile(r"(?<=[=:(])[ \t]*-[ \t]+(?=[$€£¥₩]?\d)")
 _WORD_SIGN = re.compile(
-    r"(?<![\d)])(\s|^)(?:minus|negative|마이너스|음수)\s+(?=[$€£¥₩]?\s?\d)", re.IGNORECASE
+    r"(?<![\d)])(\s|^)(?:minus|negative|마이너스|음수|영하)\s+(?=[$€£¥₩]?\s?\d)", re.IGNORECASE
 )
+_BELOW_ZERO = re.compile(
+    r"(?<![-\d.,])(?=\d[\d.]{0,9}\s*(?:°\s?[CF]?|degrees?(?:\s+(?:Celsius|Fahrenheit))?)?"
+    r"\s+below\s+(?:zero|freezing))|(?<=영하)(?=\d)",
+    re.IGNORECASE,
+)
+_DOTTED_GROUPS = re.compile(
+    r"(?<![\d.,])(?P<whole>\d{1,3}(?:(?:\.\d{3}){2,}(?:,(?P<a>\d+))?|(?:\.\d{3})+,(?P<b>\d{1,2})))"
+    r"(?![\d.]*\d|,\d)"
+)
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,(\[{])(\d+),(\d{1,2})(?![\d,)\]}]|\.\d)")
 
 
 def plain(text: str) -> str:
@@ -59,7 +69,15 @@ def plain(text: str) -> str:
     text = _POWER.sub("^", text)
     for pattern in _BOLD:
         text = pattern.sub(rf"{BOLD}\g<in>{BOLD_END}", text)
+    text = _DECIMAL_COMMA.sub(r"\1.\2", _DOTTED_GROUPS.sub(_without_dots, text))
+    text = _BELOW_ZERO.sub("-", text)
     return _WORD_SIGN.sub(r"\1-", _SPACED_SIGN.sub(" -", text))
+
+
+def _without_dots(found: re.Match[str]) -> str:
+    """Write 1.234.567,89 as 1234567.89."""
+    whole, _, decimals = found["whole"].partition(",")
+    return whole.replace(".", "") + (f".{decimals}" if decimals else "")
 
 
 def without_marks(text: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from scripts.lib.quality.graders.number_text import MARKS
@@ -14,7 +15,7 @@ MOST_DIGITS = 400
 _LATIN = r"A-Za-zÀ-ɏͰ-ӿ"
 _TOKEN = re.compile(
     rf"""
-    (?<![{_LATIN}\d^]) (?<!\d\.) (?<![{_LATIN}\d]_) (?<!\d['’])
+    (?<![{_LATIN}\d^]) (?<!\d\.) (?<![{_LATIN}\d]_) (?<!\d['’]) (?<!\^[-+])
     (?P<sign>[-+](?!\s*[-+]))?
     (?P<currency>\s?(?:US|CA|AU)?[$€£¥₩₹]\s?|(?:USD|EUR|GBP|KRW|JPY)\s?)?
     (?P<inner>-)?
@@ -39,16 +40,23 @@ _TOKEN = re.compile(
 )
 _OPERAND = re.compile(rf"[{_LATIN}\d)\]}}%]$")
 _NUMBER = re.compile(rf"[\d)\]}}%][{MARKS}]*$")
+_DATE = re.compile(
+    r"(?<![\d./-])(?:(\d{4})\s*년\s*(\d{1,2})\s*월(?:\s*(\d{1,2})\s*일)?"
+    r"|(\d{4})-(0[1-9]|1[0-2])(?:-([0-2]\d|3[01]))?|(\d{1,2})/(\d{1,2})/(\d{4}))(?![\d/]|-\d)"
+)
+_CLOCK = re.compile(r"(?<![\d:.])\d{1,2}:[0-5]\d(?::[0-5]\d)?(?![\d:]|\.\d)")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b|번째")
 _SCALE = re.compile(
     r"\s*(?P<word>thousand|million|billion|trillion)\b"
     r"|(?P<k>k)\b"
+    r"|(?-i:(?P<letter>[MB]|bn|mn)\b)"
     r"|\s?(?P<ko>[만억조])(?![약나큼들족점화])"
-    r"|(?P<ko_small>[천])(?![천국사문])",
+    r"|(?P<ko_small>[천백십])(?![천국사문화])",
     re.IGNORECASE,
 )
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "k": 1000}
-_KOREAN = {"천": 10**3, "만": 10**4, "억": 10**8, "조": 10**12}
+_LETTERS = {"K": 10**3, "M": 10**6, "mn": 10**6, "B": 10**9, "bn": 10**9}
+_KOREAN = {"십": 10, "백": 100, "천": 10**3, "만": 10**4, "억": 10**8, "조": 10**12}
 
 
 @dataclass(frozen=True)
@@ -62,13 +70,14 @@ class Token:
     end: int
     values: frozenset[Fraction]
     weak: bool = False
-    """An ordinal or a list's label: an answer only where there is nothing else."""
+    """An ordinal, a time of day or a list's label: an answer only where there is nothing else."""
 
 
 def numbers(text: str) -> list[Token]:
     """Return the numbers of a plain text, in order."""
     tokens = [_token(text, found) for found in _TOKEN.finditer(text) if not found["dotted"]]
-    return _label(text, _join_korean(text, [_scaled(text, token) for token in tokens]))
+    tokens = _join_korean(text, [_scaled(text, token) for token in _join_dates(text, tokens)])
+    return _label(text, tokens)
 
 
 def _token(text: str, found: re.Match[str]) -> Token:
@@ -78,8 +87,7 @@ def _token(text: str, found: re.Match[str]) -> Token:
         sign, start = "", start + 1
     negative = (sign == "-") != bool(found["inner"])
     values = frozenset(-v if negative else v for v in _values(found))
-    weak = bool(_ORDINAL.match(text, found.end()))
-    return Token(start, found.end(), values, weak)
+    return Token(start, found.end(), values, weak=bool(_ORDINAL.match(text, found.end())))
 
 
 def _is_operator(text: str, position: int) -> bool:
@@ -125,13 +133,34 @@ def _fractions(base: Fraction, found: re.Match[str]) -> set[Fraction]:
     return {base / below}
 
 
+def _join_dates(text: str, tokens: list[Token]) -> list[Token]:
+    """Read a date as one token that may mean its year, month or day; mark times of day as weak."""
+    spans = [(*found.span(), False) for found in _DATE.finditer(text)]
+    spans += [(*found.span(), True) for found in _CLOCK.finditer(text)]
+    for start, end, clock in sorted(spans, reverse=True):
+        first = bisect.bisect_left(tokens, start, key=lambda token: token.start)
+        last = bisect.bisect_left(tokens, end, key=lambda token: token.start)
+        inside = tokens[first:last]
+        if clock:
+            tokens[first:last] = [replace(token, weak=True) for token in inside]
+        elif inside:
+            values = frozenset(abs(value) for token in inside for value in token.values)
+            tokens[first:last] = [Token(start, max(end, inside[-1].end), values)]
+    return tokens
+
+
 def _scaled(text: str, token: Token) -> Token:
-    """Apply the word or letter after a number that multiplies it: 1.5 million, 42k."""
+    """Apply the word or letter after a number that multiplies it: 1.5 million, 42k.
+
+    A capital letter may be a unit as well (273 K, 5 M): both are possible.
+    """
     found = _SCALE.match(text, token.end)
-    if not found or not (found["word"] or found["k"]):
+    if not found or not (found["word"] or found["k"] or found["letter"]):
         return token
-    factor = _SCALES[(found["word"] or found["k"]).lower()]
-    return Token(token.start, found.end(), frozenset(v * factor for v in token.values))
+    letter = found["letter"] or (found["k"] if found["k"] == "K" else None)
+    factor = _LETTERS[letter] if letter else _SCALES[(found["word"] or found["k"]).lower()]
+    values = frozenset(v * factor for v in token.values)
+    return replace(token, end=found.end(), values=values | token.values if letter else values)
 
 
 def _join_korean(text: str, tokens: list[Token]) -> list[Token]:

@@ -19,7 +19,7 @@ _SPACED_WORD = rf"[^\W_{_HANGUL}{_UNSPACED}]"
 # Particles, by the sound that the word before them ends in.
 _ALWAYS = (
     "의 에 에서 에게 에게서 께 께서 한테 도 만 부터 까지 보다 처럼 같이 마다 조차 마저 밖에 하고 "
-    "입니다 입니까 이다 이며 이고 이에요 이지만 이었다 이었습니다 이었으며 이라서 이므로 이네요 "
+    "입니다 입니까 임 인 이다 이며 이고 이에요 이지만 이었다 이었습니다 이었으며 이라서 이므로 이네요 "
     "이군요 인데 이죠 이지요 일까요 이랍니다 등 등의"
 )
 _AFTER_CONSONANT = (
@@ -33,11 +33,18 @@ _SECOND = (
     "은 는 이 가 을 를 의 도 만 부터 까지 나 이나 조차 요 "
     "입니다 이다 이에요 예요 라고 이라고 라는 이라는 였습니다 이었습니다"
 )
-_AMBIGUOUS_AFTER_ONE_SYLLABLE = {"다", "나", "며", "든", "란", "등", "지만", "네요", "이야", "인데"}
+_AMBIGUOUS_AFTER_ONE_SYLLABLE = {"임", "인", "다", "나", "며", "든", "란", "등", "지만", "네요", "이야", "인데"}
+
+
+_SUBSCRIPT = re.compile(
+    r"(?<=[A-Za-z)])\$?_(?:\{(\d+)\}|(\d))\$?|(?<=[A-Za-z)])<su[bp]>(\d+)</su[bp]>"
+)
+"""H_2O, H$_{2}$O and H<sub>2</sub>O are H2O."""
 
 
 def normal(text: str) -> str:
     """Return ``text`` in NFKC, folded case, without invisible characters and digit grouping."""
+    text = _SUBSCRIPT.sub(lambda found: found[1] or found[2] or found[3], text)
     return case_kept(text).casefold()
 
 
@@ -57,15 +64,21 @@ def occurs(phrase: str, text: str) -> bool:
 @functools.lru_cache(maxsize=4096)
 def pattern_of(phrase: str) -> re.Pattern[str]:
     """Return the pattern of a phrase that was made ``normal`` (or ``case_kept``)."""
-    words: list[str] = re.findall(rf"{_WORD}+[+#]*|\.(?={_WORD})", phrase)
-    words = [word for word in words if word != "."]
-    if not words:
+    found = list(re.finditer(rf"{_WORD}+[+#]*", phrase))
+    if not found:
         return re.compile(re.escape(phrase.strip()) or r"(?!)")
-    body = re.escape(words[0])
-    for before, word in zip(words, words[1:], strict=False):
-        korean = _is_hangul(before[-1]) and _is_hangul(word[0])
-        body += (r"[\W_]*" if korean else r"[\W_]+") + re.escape(word)
-    return re.compile(_left(words[0][0]) + body + _right(words[-1]))
+    body = re.escape(found[0][0])
+    for before, word in zip(found, found[1:], strict=False):
+        between = phrase[before.end() : word.start()]
+        may_touch = (_is_hangul(before[0][-1]) and _is_hangul(word[0][0])) or (
+            between in _WITHIN_WORDS and before[0][-1].isalpha() and word[0][0].isalpha()
+        )
+        body += (r"[\W_]*" if may_touch else r"[\W_]+") + re.escape(word[0])
+    return re.compile(_left(found[0][0][0]) + body + _right(found[-1][0]))
+
+
+_WITHIN_WORDS = {"-", "'", "’", "‐", "‑"}
+"""Punctuation that joins parts of one word: e-mail is email, don't is dont."""
 
 
 def _is_hangul(character: str) -> bool:
