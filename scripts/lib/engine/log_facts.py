@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from scripts.lib.engine.log_causes import SPECIFIC
 from scripts.lib.engine.log_failures import (
     DEATH_HINT,
     EXCEPTION,
@@ -139,7 +140,11 @@ def _failure(start: Start, tail: str) -> Failure | None:
     exceptions = [clean(line + "\n") for line in tail.splitlines()]
     root = last_exception(exceptions)
     if decisive is None:
-        return _unknown_exception(exceptions)
+        # Where an engine is ready inside another program, that program's errors are its own.
+        offline = start.api_version is None and start.initialised
+        return None if offline else _unknown_exception(exceptions)
+    if root is not None and (named := _named_cause(root)):
+        return named
     died = decisive.rule.kind == "engine-dead-after-start"
     hint = DEATH_HINT if died else WRAPPER_HINT
     return Failure(
@@ -147,6 +152,14 @@ def _failure(start: Start, tail: str) -> Failure | None:
         line=quote(root or decisive.line),
         hint=hint if root is None else f"the engine says: {_message(root)}",
     )
+
+
+def _named_cause(root: str) -> Failure | None:
+    """Return the cause that an exception names; it ended the start, so it was not caught."""
+    for rule in SPECIFIC:
+        if rule.word in root and (match := rule.pattern.search(root)):
+            return _stated(Failed(rule, 0, root, dict(match.groupdict())))
+    return None
 
 
 def _decisive(start: Start, tail: str) -> Failed | None:
@@ -159,8 +172,10 @@ def _decisive(start: Start, tail: str) -> Failed | None:
     ]
     wrappers = [f for f in start.failures if f.rule.wrapper]
     wrappers.sort(key=lambda f: f.rule.kind != "engine-core-failed-to-start")
-    if hard:
-        return _fullest(hard)
+    # An engine that went on to a step of all its ranks had overcome what was said before.
+    fatal = [f for f in hard if f.order >= start.common_progress] or (hard if wrappers else [])
+    if fatal:
+        return _fullest(fatal)
     return soft[-1] if soft else (wrappers[0] if wrappers else None)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import heapq
+import html
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,10 @@ LONGEST_LINE = 1 << 16
 OPEN_END = "\u2026"
 """Ends a last line that has no line end: its last word may have been cut."""
 
-_ANSI = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\u241b)\[[0-9;?]*[A-Za-z]")
+_ANSI = re.compile(
+    r"(?:\x1b|\\u001b|\\x1b|\\033|\u241b)\[[0-9;?]*[A-Za-z]|\[(?:\d{1,2}(?:;\d{1,3})+|0)m"
+)
+"""A colour; copied text may have lost its first character."""
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _SAMPLE = 1 << 16
 _NARROWEST, _WIDEST = 60, 400
@@ -28,7 +32,16 @@ _BEGINS = re.compile(
     r")?pid=|(?:INFO|WARNING|ERROR|DEBUG)\b|Traceback )"
 )
 """The beginning of a line of vLLM's log, behind the prefix of a container or a quotation."""
+_QUOTED = re.compile(r"\s{0,4}[>|\u2502\u2503#*] ?")
 _STRANGE_SHARE = 0.05
+_GUTTER = " \t|\u2502\u2503"
+"""What a terminal's frame or a table puts behind a line."""
+_MESSAGE = re.compile(
+    r"\b(?:INFO|WARNING|ERROR|DEBUG|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d\b|\bINFO:\s+(?:Started "
+    r"server|Waiting for app|Application s|Uvicorn running|Shutting down)"
+)
+_ENTITY = re.compile(r"&(?:#x?[0-9a-f]{2,4}|quot|lt|gt|amp|apos|nbsp);")
+_PROCESS = re.compile(r"(?:\([^()]{3,80}\)\s*)+$")
 
 
 def read_blocks(path: Path) -> Iterator[bytes]:
@@ -73,7 +86,7 @@ def wrapped_width(sample: bytes) -> int | None:
     Then no line is wider, several are just as wide, and the lines after them have no beginning
     of their own.
     """
-    lines = _text(normal_line_ends(sample)).split("\n")
+    lines = _bare_lines(sample)
     width = max(map(len, lines))
     if not _NARROWEST <= width <= _WIDEST:
         return None
@@ -89,13 +102,25 @@ def unwrap(data: bytes, width: int) -> bytes:
     """Join what a terminal of this width broke; a blank at a line's end may be gone."""
     joined: list[str] = []
     full = 0
-    for line in _text(normal_line_ends(data)).split("\n"):
+    for line in _bare_lines(data):
         if full and line and not _BEGINS.match(line):
             joined[-1] += ("" if full == width else " ") + line
         else:
             joined.append(line)
         full = len(line) if len(line) >= width - 1 else 0
     return "\n".join(joined).encode()
+
+
+def _bare_lines(data: bytes) -> list[str]:
+    """Return the lines without the quotation marks or the frame before each of them."""
+    lines = _text(normal_line_ends(data)).split("\n")
+    gutter = _QUOTED.match(next((line for line in lines if line.strip()), ""))
+    if gutter is None:
+        return lines
+    mark = gutter[0].rstrip()
+    if not all(line.startswith(mark) for line in lines if line.strip()):
+        return lines
+    return [line.removeprefix(gutter[0]).removeprefix(mark) for line in lines]
 
 
 def refuse_unreadable(sample: bytes) -> None:
@@ -144,14 +169,40 @@ class Search:
 def clean(line: str) -> str:
     """Return a line without colours, container JSON and line end."""
     text = line.rstrip("\n") if line.endswith("\n") else line + OPEN_END
-    text = _ANSI.sub("", text).replace("\0", "").strip()
-    if text.startswith('{"') and '"log":"' in text[:40]:
-        try:
-            text = str(json.loads(text)["log"]).rstrip("\n")
-        except (ValueError, KeyError, TypeError):
-            return text
-        text = _ANSI.sub("", text)
-    return text
+    text = _ANSI.sub("", text).replace("\0", "").strip(_GUTTER)
+    if text.startswith("{") and (inner := _inside_json(text)):
+        text = _ANSI.sub("", inner).strip().rstrip(_GUTTER)
+    return html.unescape(text) if _ENTITY.search(text) else text
+
+
+def _inside_json(text: str) -> str | None:
+    """Return the message of a line that a container or a log shipper wrote as JSON."""
+    try:
+        record = json.loads(text)
+    except ValueError:
+        return None
+    for key in ("log", "message", "msg"):
+        if isinstance(record, dict) and isinstance(record.get(key), str):
+            return str(record[key])
+    return None
+
+
+def messages(line: str) -> list[str]:
+    """Return the messages of a line: a text whose line ends were lost holds many in one."""
+    if line.count("\\n") > 2 and "Received request" not in line:  # noqa: PLR2004
+        return [message for part in line.split("\\n") for message in _joined(part)]
+    return _joined(line)
+
+
+def _joined(line: str) -> list[str]:
+    begins = [match.start() for match in _MESSAGE.finditer(line)]
+    if len(begins) < 2 or "Received request" in line:  # noqa: PLR2004
+        return [line]
+    cuts = [0]
+    for begin in begins[1:]:
+        process = _PROCESS.search(line[max(cuts[-1], begin - 200) : begin])
+        cuts.append(begin - len(process[0]) if process else begin)
+    return [line[a:b].strip() for a, b in zip(cuts, [*cuts[1:], None], strict=True)]
 
 
 def quote(line: str, length: int = 600) -> str:
@@ -193,5 +244,6 @@ def _text(data: bytes) -> str:
 
 
 def normal_line_ends(data: bytes) -> bytes:
-    """Return the bytes with newlines as the only line ends."""
-    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    """Return the bytes with newlines as the only line ends and blanks that are blanks."""
+    data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return data.replace(b"\xc2\xa0", b" ")

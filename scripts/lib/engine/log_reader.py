@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from scripts.lib.engine import log_rules as rules
@@ -13,6 +14,7 @@ from scripts.lib.engine.log_failures import DEATHS, WRAPPERS, FailureRule
 from scripts.lib.engine.log_lines import (
     Edges,
     Search,
+    messages,
     normal_line_ends,
     read_blocks,
     refuse_unreadable,
@@ -22,6 +24,7 @@ from scripts.lib.engine.log_lines import (
 from scripts.lib.engine.log_start import (
     Failed,
     Start,
+    configuration,
     observe,
     observe_degradations,
     observe_engine_line,
@@ -38,10 +41,12 @@ def _words(*tables: Iterable[rules.Rule | FailureRule]) -> list[str]:
     return [rule.word for table in tables for rule in table]
 
 
+_BIND_FAILED = "error while attempting to bind on address"
+"""The web server says so after "Application startup complete."."""
 _ALWAYS = _words((rules.API_VERSION, rules.BANNER, rules.ENGINE))
 _DEATH_WORDS = _words(DEATHS, _OUT_OF_MEMORY, rules.STOPS, rules.DEGRADATIONS)
 _AFTER_DEATH = Search(_ALWAYS)
-_WHILE_SERVING = Search([*_ALWAYS, *_DEATH_WORDS])
+_WHILE_SERVING = Search([*_ALWAYS, *_DEATH_WORDS, _BIND_FAILED])
 _INITIALISED = Search(
     [
         *_ALWAYS,
@@ -63,7 +68,9 @@ _ENOUGH_DEATHS = 100
 _BEFORE_ENGINE = re.compile(
     r"is convertible to|not fully optimized yet|so forcing|Falling back to torch\.|args"
 )
-_CORE = re.compile(r"EngineCore_DP(\d+)")
+_SOURCE = re.compile(r"(?:^|[\]|>] )\s*(?:raise \w+\(|f?[\"'])")
+"""A line of Python that a traceback shows, not the exception itself."""
+_CORE = re.compile(r"EngineCore_(?:DP)?(\d+)")
 
 
 class LogReader:
@@ -95,11 +102,12 @@ class LogReader:
         """Read on as long as the same words matter; return where that ended."""
         serving = self.start.served_at is not None
         search = self._search()
-        for line, begin, end in search.lines(block, position):
-            if self._begins_start(line):
-                self._edges = Edges()
-                self._began = position = begin
-            self._see(line)
+        for text, begin, end in search.lines(block, position):
+            for line in messages(text):
+                if self._begins_start(line):
+                    self._edges = Edges()
+                    self._began = position = begin
+                self._see(line)
             if self._search() is not search:
                 if not serving:
                     self._edges.add(block[position:end])
@@ -139,7 +147,8 @@ class LogReader:
             self.start.siblings.add(core[1])
         if self.starts == 0:
             self.starts = 1
-        if self.start.engine_lines == 0 or sibling or not self._worked():
+        same = not self._worked() and configuration(line) == self.start.configuration
+        if self.start.engine_lines == 0 or sibling or same:
             return False
         self.starts += 1
         pending = self._pending
@@ -149,7 +158,8 @@ class LogReader:
         return True
 
     def _worked(self) -> bool:
-        return bool(self.start.progress) or self.start.served_at is not None
+        start = self.start
+        return bool(start.progress or start.failures) or start.served_at is not None
 
     def _renew(self) -> None:
         self.start = Start()
@@ -187,6 +197,10 @@ class LogReader:
             return
         start.order += 1
         observe_degradations(start, line)
+        if _BIND_FAILED in line:
+            start.ready_at = start.served_at = None
+            self._see_failure(line)
+            return
         if any(rule.word in line and rule.pattern.search(line) for rule in rules.STOPS):
             start.stopping_at = start.stopping_at or start.order
             return
@@ -203,6 +217,8 @@ class LogReader:
             if rule.word in line and (match := rule.pattern.search(line)):
                 values: dict[str, str | None] = dict(match.groupdict())
                 values["stage"] = "loading" if not start.progress else "starting"
+                if _SOURCE.search(line):
+                    rule = replace(rule, soft=True)
                 start.failures.append(Failed(rule, start.order, line, values))
                 return
 

@@ -32,7 +32,8 @@ class Rule:
 
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
-_VERSION = r"v?(\d+\.\d+(?:\.\w+)?[\w.+-]*)"
+_VERSION = r"v?(\d+\.\d+(?:\.\w+)?[\w.+-]*|dev)"
+"""``dev`` is what a build from source without tags calls itself."""
 
 # Where a start begins: only at the start of a message, never inside a quoted prompt.
 API_VERSION = Rule(
@@ -68,7 +69,7 @@ FACTS: tuple[Rule, ...] = (
     Rule("arguments", "args: Namespace(", r"\bargs: Namespace\((.*)"),
     Rule("arguments", "non-default args: ", r"non-default args: \{(.*)"),
     # Weights, in GiB whatever the unit printed.
-    Rule("weights", "weights took", rf"Loading model weights took ({_NUMBER}) ?GB"),
+    Rule("weights", "weights took", rf"Loading model weights took (?:in total )?({_NUMBER}) ?Gi?B"),
     Rule(
         "weights",
         "Model loading took",
@@ -85,7 +86,7 @@ FACTS: tuple[Rule, ...] = (
     Rule(
         "gpu_blocks",
         " blocks: ",
-        r"# (?:GPU|cuda|rocm|hip|xpu|hpu|tpu|neuron|npu|gpu) blocks: (\d+)(?![\d….])",
+        r"# (?:GPU|HPU|TPU|XPU|cuda|rocm|hip|xpu|hpu|tpu|neuron|npu|gpu) blocks: (\d+)(?![\d….])",
     ),
     Rule("kv_gib", "Available KV cache memory", rf"Available KV cache memory: ({_NUMBER}) ?GiB"),
     Rule(
@@ -137,9 +138,8 @@ FACTS: tuple[Rule, ...] = (
         "attention",
         "backend",
         r"Using (?:AttentionBackendEnum\.|_Backend\.)?([\w/.-]+(?:\x20[\w/.-]+){0,3}?) backend"
-        r"(?: on (?:V1 engine|XPU)(?: by default)?| out of potential backends: .*| \(selected via "
-        r".*|"
-        r" with \w+ KV cache layout.*| for \w+ on V1 engine)?\.?\s*$",
+        r"(?:\.(?!\w)|\s*$|(?=\s*[\"'\\\[<(])| on (?:V1 engine|XPU)| out of potential backends: "
+        r"| with \w+ KV cache layout| for \w+ on V1 engine)",
     ),
     Rule("kv_dtype", "store kv cache", r"Using (\w+) data type to store kv cache"),
     Rule("capability", "compute capability", r"with compute capability (\d+\.\d+)"),
@@ -166,7 +166,8 @@ DEGRADATIONS: tuple[Rule, ...] = (
     Rule("unoptimized-kernel", "unoptimized AWQ", r"Falling back to unoptimized AWQ kernels"),
     Rule("unoptimized-kernel", "Moe WNA16 kernels", r"Falling back to Moe WNA16 kernels"),
     Rule("attention-fallback", "Cannot use F", r"Cannot use Flash-?Attention"),
-    Rule("attention-fallback", "Cannot use FA", r"Cannot use FA version \d"),
+    # FA 3 is for Hopper alone: where another GPU takes FA 2 or 4 instead, nothing was lost.
+    Rule("attention-fallback", "Cannot use FA", r"Cannot use FA version \d is not supported"),
     Rule(
         "dtype-fallback",
         "Falling back to torch.",
@@ -220,7 +221,7 @@ ATTENTION_NAME = re.compile(
     r"(?i)flash|xformers|sdpa|attn|attention|pallas|\bmla\b|_mla|flex|triton|rocm|ipex|turboquant"
 )
 NOT_ATTENTION = re.compile(
-    r"(?i)mxfp4|quark_moe|MoE|MLA "
+    r"(?i)(?:^|\s)triton$|mxfp4|quark_moe|MoE|MLA "
     r"prefill|all-?reduce|sampling|guided|structured|all2all|vit\b|encoder"
     r"|profiler|communicat|grammar|cudagraph"
 )

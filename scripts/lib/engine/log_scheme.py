@@ -85,7 +85,7 @@ def infer(evidence: Evidence) -> Inference:
         if scheme := scheme_of_moe(backend, weights):
             schemes.add(scheme)
             families.update(families_of(backend))
-    if "fp8-weight-only" in evidence.degradations:
+    if "fp8-weight-only" in evidence.degradations and "w8a16-fp8" not in schemes:
         schemes.add("w8a16-fp8")
         families.add("marlin")
     if "fp4-weight-only" in evidence.degradations and not any("a16-" in s for s in schemes):

@@ -36,8 +36,11 @@ class Start:
     engine_version: str | None = None
     env_version: str | None = None
     engine_lines: int = 0
+    configuration: str = ""
     siblings: set[str] = field(default_factory=set)
     progress: int = 0
+    common_progress: int = 0
+    """The last step that an engine takes only when all of its ranks did theirs."""
     ready_at: int | None = None
     served_at: int | None = None
     initialised: int = 0
@@ -166,11 +169,16 @@ def observe_degradations(start: Start, line: str) -> None:
             start.degradations[rule.key] = quote(line)
 
 
+def configuration(line: str) -> str:
+    """Return the settings of an engine's configuration line."""
+    return line[line.find("with config") :]
+
+
 def observe_engine_line(start: Start, line: str, version: str | None) -> None:
     """Read the engine's configuration line."""
     start.engine_lines += 1
     start.engine_version = version or start.engine_version
-    settings = line[line.find("with config") :]
+    start.configuration = settings = configuration(line)
     start.evidence.setdefault("vllm_version", quote(line, 200))
     for key, rule in rules.ENGINE_SETTINGS.items():
         if match := rule.pattern.search(settings):
@@ -195,7 +203,7 @@ def _weights(start: Start, match: re.Match[str], line: str) -> None:
 
 
 def _kv_tokens(start: Start, match: re.Match[str], line: str) -> None:
-    start.progress = start.order
+    start.progress = start.common_progress = start.order
     start.smaller("kv_tokens", _integer(match[1]), line)
 
 
@@ -205,7 +213,7 @@ def _concurrency(start: Start, match: re.Match[str], line: str) -> None:
 
 
 def _gpu_blocks(start: Start, match: re.Match[str], line: str) -> None:
-    start.progress = start.order
+    start.progress = start.common_progress = start.order
     start.smaller("gpu_blocks", int(match[1]), line)
 
 
@@ -237,6 +245,7 @@ def _backend_of(weights: str) -> Reader:
 
 def _attention(start: Start, match: re.Match[str], line: str) -> None:
     name = match[1].removeprefix("AttentionBackendEnum.").removeprefix("_Backend.")
+    name = name.removesuffix(" attention")
     before = line[: match.start()].rsplit("[", 1)[-1]
     if start.attention is not None or rules.NOT_ATTENTION.search(f"{before} {name}"):
         return
@@ -262,7 +271,7 @@ def _graphs(start: Start, match: re.Match[str], line: str) -> None:
 
 
 def _engine_init(start: Start, match: re.Match[str], line: str) -> None:
-    start.progress = start.order
+    start.progress = start.common_progress = start.order
     start.initialised += 1
     start.larger("engine_init_s", _number(match[1]), line)
 

@@ -7,12 +7,14 @@ what the first look did not find is looked for.
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from scripts.lib.engine import log_rules as rules
 from scripts.lib.engine.log_causes import SPECIFIC
 from scripts.lib.engine.log_lines import quote
 from scripts.lib.engine.log_start import READERS, Failed, Start
 
+_NARROWEST = 60
 _UNFOUND = {
     "weights": "weights",
     "kv_tokens": "kv_tokens",
@@ -26,7 +28,10 @@ _KERNEL = re.compile(
     r"(?:Using|Selected)(\w{3,60}?Kernel)for"
     r"(\w+?Method|CompressedTensors[A-Z0-9a-z]+?)(?=\(|INFO|WARN|$)"
 )
-_ATTENTION = re.compile(r"Using([A-Z0-9_]{3,40})attentionbackendoutofpotential")
+_ATTENTION = re.compile(
+    r"Using(?:AttentionBackendEnum\.|_Backend\.)?([\w/-]{3,40}?)(?:attention)?backend"
+    r"(?:\.(?!\w)|onV1engine|outofpotential|\(selected)"
+)
 
 
 def read_wrapped(start: Start, head: str, tail: str) -> None:
@@ -38,14 +43,39 @@ def read_wrapped(start: Start, head: str, tail: str) -> None:
         tail: its end.
     """
     compact = re.sub(r"\s+", "", head)
-    _facts(start, compact)
+    _facts(start, compact, head)
     _settings(start, compact)
     named = any(not failed.rule.wrapper and not failed.rule.soft for failed in start.failures)
     if start.served_at is None and not named:
-        _failures(start, re.sub(r"\s+", "", tail))
+        _failures(start, tail)
 
 
-def _facts(start: Start, compact: str) -> None:
+def _find(compact: str, text: str) -> re.Match[str] | None:
+    return re.search(r"\s*".join(map(re.escape, compact)), text)
+
+
+def _crosses_lines(compact: str, text: str) -> bool:
+    found = _find(compact, text)
+    return found is not None and "\n" in found[0]
+
+
+def as_printed(compact: str, text: str) -> str:
+    """Return a piece of text without blanks as it stands in the text, its line ends undone."""
+    found = _find(compact, text)
+    if not found:
+        return compact
+    lengths = Counter(map(len, text.split("\n")))
+
+    def blank(end: re.Match[str]) -> str:
+        """Lines cut at a terminal's edge are equally long; others ended at a blank."""
+        place = found.start() + end.start()
+        length = place - text.rfind("\n", 0, place) - 1
+        return "" if length >= _NARROWEST and lengths[length] > 1 else " "
+
+    return re.sub(r"\n\s*", blank, found[0])
+
+
+def _facts(start: Start, compact: str, head: str) -> None:
     for rule in rules.FACTS:
         field = _UNFOUND.get(rule.key)
         if field and getattr(start, field) is None:
@@ -55,12 +85,15 @@ def _facts(start: Start, compact: str) -> None:
     for match in _KERNEL.finditer(compact):
         if match[1] not in known:
             start.kernels.setdefault((match[1], match[2]), match[0])
-    if start.attention is None and (named := _ATTENTION.search(compact)):
-        start.attention = named[1]
+    named = _ATTENTION.search(compact)
+    if start.attention is None and named and _crosses_lines(named[0], head):
+        name = as_printed(named[1], head)
+        if rules.ATTENTION_NAME.search(name) and not rules.NOT_ATTENTION.search(name):
+            start.attention = name
     start.world_of_one |= bool(rules.WORLD_OF_ONE.compact.search(compact))
     for rule in rules.DEGRADATIONS:
         if rule.key not in start.degradations and (found := rule.compact.search(compact)):
-            start.degradations[rule.key] = quote(found[0], 300)
+            start.degradations[rule.key] = quote(as_printed(found[0], head), 300)
 
 
 def _settings(start: Start, compact: str) -> None:
@@ -74,9 +107,14 @@ def _settings(start: Start, compact: str) -> None:
             start.settings[key] = match[1]
 
 
-def _failures(start: Start, compact: str) -> None:
+def _failures(start: Start, tail: str) -> None:
+    known = {failed.rule.kind for failed in start.failures}
+    compact = re.sub(r"\s+", "", tail)
     for rule in SPECIFIC:
-        if not rule.soft and (match := rule.compact.search(compact)):
-            values: dict[str, str | None] = dict(match.groupdict())
-            start.failures.append(Failed(rule, start.order + 1, match[0], values))
-            return
+        if rule.soft or rule.kind in known or not (match := rule.compact.search(compact)):
+            continue
+        line = as_printed(match[0], tail)
+        printed = rule.pattern.search(line) or match
+        values: dict[str, str | None] = dict(printed.groupdict())
+        start.failures.append(Failed(rule, start.order + 1, line, values))
+        return

@@ -1,0 +1,103 @@
+"""One log in every dress in which logs are passed on says the same."""
+
+# ruff: noqa: E501 - log lines are quoted as they are
+
+import html
+import json
+import textwrap
+
+import pytest
+
+from tests.engine.log_texts import config, said
+
+SERVER = "(APIServer pid=7) "
+ENGINE = "(EngineCore_DP0 pid=9) "
+LOG = "".join(
+    [
+        f"{SERVER}INFO 01-02 03:04:01 [api_server.py:1896] vLLM API server version 0.11.0\n",
+        f"{SERVER}INFO 01-02 03:04:01 [utils.py:233] non-default args: {{'model': 'org/model', 'quantization': None}}\n",
+        config("0.11.0", before=ENGINE, quantization="compressed-tensors"),
+        f"{ENGINE}INFO 01-02 03:04:06 [cuda.py:366] Using Flash Attention backend on V1 engine.\n",
+        f"{ENGINE}INFO 01-02 03:04:06 [compressed_tensors_wNa16.py:108] Using MacheteLinearKernel for CompressedTensorsWNA16\n",
+        f"{ENGINE}INFO 01-02 03:04:30 [gpu_model_runner.py:2653] Model loading took 5.3735 GiB and 20.170292 seconds\n",
+        f"{ENGINE}INFO 01-02 03:05:00 [gpu_worker.py:298] Available KV cache memory: 61.25 GiB\n",
+        f"{ENGINE}INFO 01-02 03:05:00 [kv_cache_utils.py:1087] GPU KV cache size: 501,760 tokens\n",
+        f"{ENGINE}INFO 01-02 03:05:00 [kv_cache_utils.py:1091] Maximum concurrency for 8,192 tokens per request: 61.25x\n",
+        f"{ENGINE}WARNING 01-02 03:05:01 [fused_moe.py:727] Using default MoE config. Performance might be sub-optimal! Config file not found at E=1.json\n",
+        f"{SERVER}INFO:     Started server process [7]\n",
+        f"{SERVER}INFO:     Application startup complete.\n",
+    ]
+)
+FACTS = {
+    "vllm_version": "0.11.0",
+    "quantization": "compressed-tensors",
+    "kernels": ["MacheteLinearKernel"],
+    "scheme": "w4a16",
+    "kernel_family": ["machete"],
+    "weights_gib": 5.3735,
+    "kv_cache_tokens": 501760,
+    "max_concurrency": 61.25,
+    "max_concurrency_tokens": 8192,
+    "tensor_parallel_size": 1,
+    "dtype": "torch.bfloat16",
+    "attention_backend": "Flash Attention",
+    "ready": True,
+    "degradations": ["untuned-moe"],
+}
+
+
+def each_line(dress):
+    return "".join(dress(line) + "\n" for line in LOG.splitlines())
+
+
+def cut_at(width):
+    return [
+        line[start : start + width]
+        for line in LOG.splitlines()
+        for start in range(0, max(len(line), 1), width)
+    ]
+
+
+def filled(indent=""):
+    return "\n".join(
+        part
+        for line in LOG.splitlines()
+        for part in textwrap.wrap(line, 100, subsequent_indent=indent)
+    )
+
+
+DRESSES = {
+    "as it is": LOG,
+    "docker compose": each_line(lambda line: f"\x1b[36mvllm-1  |\x1b[0m {line}"),
+    "kubernetes": each_line(lambda line: f"2026-01-02T03:04:05.123456789Z stderr F {line}"),
+    "journal": each_line(lambda line: f"Nov 30 07:21:49 host vllm[1015]: {line}"),
+    "torchserve": each_line(lambda line: f"2024-10-07T22:54:54,5 [INFO ] W-9000-stdout LOG - {line}"),
+    "docker JSON": each_line(lambda line: json.dumps({"log": line + "\n", "stream": "stderr"})),
+    "JSON of a log shipper": each_line(lambda line: json.dumps({"level": "INFO", "message": line})),
+    "quoted": each_line(lambda line: f"> {line}"),
+    "code block": f"This is what it prints:\n\n```shell\n{LOG}```\n",
+    "HTML entities": html.escape(LOG),
+    "HTML colours": each_line(lambda line: f'<font color="#2AA1B3"><b>{line}</b></font>'),
+    "table of a terminal": each_line(lambda line: f"│ {line:<180}│"),
+    "line numbers": each_line(lambda line: f"   120\t{line}"),
+    "Ray": each_line(lambda line: f"(RayWorkerWrapper pid=1, ip=10.0.0.2) {line} [repeated 3x across cluster]"),
+    "colours that lost their escape": each_line(lambda line: f"[1;36m{line}[0;0m"),
+    "colours in words": each_line(lambda line: f"\\x1b[36m{line}\\x1b[0m"),
+    "Windows": LOG.replace("\n", "\r\n"),
+    "carriage returns only": LOG.replace("\n", "\r"),
+    "empty lines between": LOG.replace("\n", "\n\n"),
+    "blanks that do not break": LOG.replace(" ", "\u00a0"),
+    "line ends lost": LOG.replace("\n", " "),
+    "line ends as two characters": LOG.replace("\n", "\\n"),
+    "a bar before each line": each_line(lambda line: f"Loading:  33%|###   | 1/3 [00:00<?, ?it/s]{line}"),
+    "cut at 80": "\n".join(cut_at(80)),
+    "cut at 118": "\n".join(cut_at(118)),
+    "cut at 78 and quoted": "\n".join(f"> {line}" for line in cut_at(78)),
+    "filled to 100": filled(),
+    "filled with an indent": filled("      "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DRESSES.values(), ids=DRESSES)
+def test_the_dress_changes_nothing(text):
+    assert said(text) == FACTS
