@@ -20,9 +20,9 @@ from scripts.lib.analysis.comparisons import (
 from scripts.lib.analysis.digest import Digest
 from scripts.lib.analysis.statistics import compare_repeats, holm
 from scripts.lib.analysis.summary import Crossover
-from scripts.lib.load.limits import PERCENTILE_FLOORS
 from scripts.lib.plan.models import Plan
 from scripts.lib.study.models import Study
+from scripts.lib.study.slo import PERCENTILE_FLOORS
 
 TAILS = ("ttft_p95_ms", "ttft_p99_ms", "tpot_p95_ms", "tpot_p99_ms")
 NAMES = {

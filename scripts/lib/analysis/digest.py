@@ -16,7 +16,6 @@ from scripts.lib.load.slo import PER_REQUEST, Goodput, goodput
 from scripts.lib.study.models import Study
 
 LoadKind = Literal["concurrency", "rate", "ramp", "trace"]
-METRICS = ("ttft", "tpot", "itl", "e2el")
 NO_RECORDS = "no per-request records"
 
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scripts.lib.analysis.digest import METRICS, Digest
+from scripts.lib.analysis.digest import Digest
 from scripts.lib.analysis.statistics import (
     MIN_RUNS_FOR_INTERVAL,
-    QUANTILES,
     Floats,
     half_width,
     mean_value,
@@ -17,9 +16,9 @@ from scripts.lib.analysis.statistics import (
     too_few,
 )
 from scripts.lib.analysis.summary import Value
-from scripts.lib.load.limits import PERCENTILE_FLOORS
 from scripts.lib.load.results import Latency
 from scripts.lib.study.models import Study
+from scripts.lib.study.slo import LATENCY_METRICS, PERCENTILE_FLOORS, QUANTILES
 
 NO_LATENCY = "the load result does not say"
 
@@ -27,7 +26,7 @@ NO_LATENCY = "the load result does not say"
 def latency_metrics(repeats: Sequence[Digest]) -> dict[str, Value]:
     """Return mean and percentiles of every latency of one point, in ms."""
     metrics: dict[str, Value] = {}
-    for metric in METRICS:
+    for metric in LATENCY_METRICS:
         metrics[f"{metric}_mean_ms"] = mean_value(
             [run_statistic(d, metric, "mean") for d in repeats], NO_LATENCY
         )

@@ -10,17 +10,13 @@ from scripts.lib.analysis.ranking import Ranking, tolerance
 from scripts.lib.analysis.study_rules import starved_baseline
 from scripts.lib.analysis.summary import PointRow
 from scripts.lib.analysis.wording import at, listed, number, percent
-
-FEW_REQUESTS = 10
-"""Requests per stream below which a closed-loop point is too short (MEASUREMENT, rule 2)."""
-
+from scripts.lib.study.slo import PERCENTILE_FLOORS
+from scripts.lib.study.workload import REQUESTS_PER_CONCURRENCY
 
 SAID_ELSEWHERE = (
     "few requests:",
     "requests are fewer than",
-    "needs 64 requests, there are",
-    "needs 130 requests, there are",
-    "needs 662 requests, there are",
+    *(f"needs {floor} requests, there are" for floor in PERCENTILE_FLOORS.values()),
 )
 """Warnings of a load point that a limitation of the whole study repeats."""
 
@@ -100,14 +96,15 @@ def _few_requests(material: Material) -> Iterator[str]:
     short = [
         row
         for row in material.points
-        if row.kind == "concurrency" and 0 < row.sent < FEW_REQUESTS * row.level * row.runs
+        if row.kind == "concurrency"
+        and 0 < row.sent < REQUESTS_PER_CONCURRENCY * row.level * row.runs
     ]
     if short:
         levels = sorted({row.level for row in short})
         names = listed([number(level) for level in levels])
         yield (
-            f"Fewer than {FEW_REQUESTS} requests per stream at concurrency {names}: start and end "
-            "of the run weigh heavily."
+            f"Fewer than {REQUESTS_PER_CONCURRENCY} requests per stream at concurrency {names}: "
+            "start and end of the run weigh heavily."
         )
 
 

@@ -15,11 +15,11 @@ from scripts.lib.analysis.latency import (
     sample_warnings,
 )
 from scripts.lib.analysis.records import Run
-from scripts.lib.analysis.statistics import QUANTILES, mean_value, too_few
+from scripts.lib.analysis.statistics import mean_value, too_few
 from scripts.lib.analysis.summary import PointRow, Value
-from scripts.lib.load.limits import PERCENTILE_FLOORS
 from scripts.lib.load.results import Point, SteadyWindow
 from scripts.lib.study.models import Study
+from scripts.lib.study.slo import PERCENTILE_FLOORS, QUANTILES
 
 Metrics = dict[str, Value]
 

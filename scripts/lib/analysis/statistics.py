@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from scripts.lib.analysis.summary import Value
-from scripts.lib.load.limits import PERCENTILE_FLOORS
+from scripts.lib.study.slo import PERCENTILE_FLOORS, QUANTILES
 
 Floats = NDArray[np.float64]
 
-QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 CONFIDENCE = 0.95
 MIN_RUNS_FOR_INTERVAL = 3
 """Repeats below which no interval over repeats is given: two points show no spread."""

@@ -14,9 +14,9 @@ from scripts.lib.analysis.wording import listed, number, percent
 from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.engine.environment import EngineInfo
 from scripts.lib.engine.flags import serving_flags
-from scripts.lib.load.limits import PERCENTILE_FLOORS
 from scripts.lib.load.results import LoadResult
 from scripts.lib.study.models import Checkpoint, HubFile, Slo, Study, Workload
+from scripts.lib.study.slo import PERCENTILE_FLOORS
 
 Lengths = Mapping[tuple[str, str], Mapping[str, Mapping[str, float]]]
 """(variant, workload) -> {"input": {...}, "output": {...}}, each min, p50, mean, p95, max."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scripts.lib.analysis.summary import PointRow, Value
+from scripts.lib.study.slo import LATENCY_METRICS
 
 
 def number(value: float) -> str:
@@ -81,6 +82,6 @@ def metric_words(metric: str) -> str:
     if metric in METRIC_WORDS:
         return METRIC_WORDS[metric]
     parts = metric.split("_")
-    if parts[0] in ("ttft", "tpot", "itl", "e2el") and parts[-1] == "ms":
+    if parts[0] in LATENCY_METRICS and parts[-1] == "ms":
         return f"{parts[0].upper()} {' '.join(parts[1:-1])} (ms)"
     return metric.replace("_", " ")

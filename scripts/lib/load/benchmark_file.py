@@ -12,9 +12,10 @@ from pydantic import Field
 
 from scripts.lib.base.schema import Strict
 from scripts.lib.load.other_formats import other_tool_of_json, other_tool_of_text
+from scripts.lib.study.slo import LATENCY_METRICS, PERCENTILE_FLOORS
+from scripts.lib.study.workload import REQUESTS_PER_CONCURRENCY
 
 STATISTICS = ("mean", "median", "p50", "p90", "p95", "p99")
-LATENCIES = ("ttft", "tpot", "itl", "e2el")
 
 
 class BenchmarkResult(Strict):
@@ -191,7 +192,7 @@ def _from_json(value: Any, count: int) -> BenchmarkResult:  # noqa: ANN401 - any
         for field, keys in JSON_KEYS.items()
     }
     for statistic in STATISTICS:
-        for latency in LATENCIES:
+        for latency in LATENCY_METRICS:
             found[f"{statistic}_{latency}_ms"] = _number(value.get(f"{statistic}_{latency}_ms"))
     errors = [error for error in value.get("errors") or [] if error]
     return _result(
@@ -222,7 +223,7 @@ def _from_table(text: str) -> BenchmarkResult:
         )
     found = {field: _number(value) for field, value in rows.items() if field != "request_rate"}
     for statistic in STATISTICS:
-        for latency in LATENCIES:
+        for latency in LATENCY_METRICS:
             label = rf"{statistic} {latency} \(ms\)"
             found[f"{statistic}_{latency}_ms"] = _number(_row(text, label))
     found["sent"] = _sent_in_text(text, found)
@@ -334,7 +335,7 @@ def _contradictions(found: dict[str, float | None], duration: float) -> list[str
             continue
         if abs(rate - total / duration) > _RATES_MAY_DIFFER * total / duration + 0.01:
             reasons.append(f"{name} is {rate:g}, but {total:g} / {duration:g} s is another number")
-    for latency in LATENCIES:
+    for latency in LATENCY_METRICS:
         ordered = [found.get(f"{statistic}_{latency}_ms") for statistic in STATISTICS[1:]]
         known = [value for value in ordered if value is not None]
         if any(b < a - _MEDIANS_MAY_DIFFER for a, b in zip(known, known[1:], strict=False)):
@@ -349,13 +350,15 @@ def _warnings(found: dict[str, float | None], results_in_file: int) -> list[str]
         warnings.append("the file does not say how many requests were sent: failures are possible")
     if results_in_file > 1:
         warnings.append(f"the file holds {results_in_file} results; the last was read")
-    if completed and concurrency and completed < 10 * concurrency:
+    if completed and concurrency and completed < REQUESTS_PER_CONCURRENCY * concurrency:
         warnings.append(
-            f"{completed:.0f} requests are fewer than 10 x the concurrency of {concurrency:.0f}"
+            f"{completed:.0f} requests are fewer than {REQUESTS_PER_CONCURRENCY} x the "
+            f"concurrency of {concurrency:.0f}"
         )
     if completed:
-        for percentile, needed in (("p90", 64), ("p95", 130), ("p99", 662)):
-            printed = any(found.get(f"{percentile}_{latency}_ms") for latency in LATENCIES)
+        for percentile in ("p90", "p95", "p99"):
+            needed = PERCENTILE_FLOORS[percentile]
+            printed = any(found.get(f"{percentile}_{latency}_ms") for latency in LATENCY_METRICS)
             if printed and completed < needed:
                 warnings.append(f"{percentile} needs {needed} requests, there are {completed:.0f}")
     return warnings

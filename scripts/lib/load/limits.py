@@ -43,9 +43,6 @@ SERVER_WARN_FRACTION = 0.5
 FOREIGN_REQUESTS_SHARE = 0.05
 """Invalid when the server counted this share more requests than we sent it."""
 
-REQUESTS_PER_CONCURRENCY = 10
-"""Warn when a point sends fewer requests than this times its concurrency."""
-
 SATURATION_GROWTH, SATURATION_MIN_REQUESTS = 1.5, 8
 """Warn, open loop, when the last quarter's median E2EL is this many times the first's (with at
 least so many requests in a quarter)."""
@@ -55,9 +52,6 @@ STEADY_SHARE = 0.95
 
 STEADY_MIN_S, STEADY_MIN_SHARE = 10.0, 0.10
 """Warn when the steady window is shorter than the larger of these (share: of the run)."""
-
-PERCENTILE_FLOORS = {"p50": 1, "p90": 64, "p95": 130, "p99": 662}
-"""Samples a percentile needs for its limit to be judged with 99 % confidence."""
 
 STREAMS_PER_PROCESS = 640
 """One client process holds this many streams before a second one is started."""

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from scripts.lib.load.limits import PERCENTILE_FLOORS
 from scripts.lib.load.requests import Floats, Requests
 from scripts.lib.load.results import Latency, Point
-from scripts.lib.study.models import LatencyLimit, Slo
+from scripts.lib.study.slo import PERCENTILE_FLOORS, QUANTILES, LatencyLimit, Slo
 
-QUANTILES = {"p50": 50, "p90": 90, "p95": 95, "p99": 99}
 PER_REQUEST = ("ttft", "tpot", "e2el")
 
 
@@ -113,7 +111,7 @@ def statistic(values: Floats, name: str) -> float | None:
     """Return ``mean`` or a percentile (linear interpolation); None without values."""
     if not len(values):
         return None
-    return float(np.mean(values) if name == "mean" else np.percentile(values, QUANTILES[name]))
+    return float(np.mean(values) if name == "mean" else np.quantile(values, QUANTILES[name]))
 
 
 def request_limits(slo: Slo) -> dict[str, float]:

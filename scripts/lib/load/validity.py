@@ -7,6 +7,7 @@ import numpy as np
 from scripts.lib.load import limits
 from scripts.lib.load.requests import Requests
 from scripts.lib.load.results import Client, Latency, ServerView, SteadyWindow
+from scripts.lib.study.workload import REQUESTS_PER_CONCURRENCY
 
 
 def client_reasons(
@@ -126,12 +127,12 @@ def point_warnings(
     if concurrency is None:
         return _saturation_warning(requests)
     warnings = _steady_warning(steady, duration_s)
-    wanted = limits.REQUESTS_PER_CONCURRENCY * concurrency
+    wanted = REQUESTS_PER_CONCURRENCY * concurrency
     if len(requests) < wanted:
         warnings.insert(
             0,
             f"few requests: {len(requests)} at concurrency {concurrency}; "
-            f"{limits.REQUESTS_PER_CONCURRENCY} times the concurrency would be {wanted}",
+            f"{REQUESTS_PER_CONCURRENCY} times the concurrency would be {wanted}",
         )
     return warnings
 

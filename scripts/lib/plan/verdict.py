@@ -205,7 +205,7 @@ def _without_scheme(
     if claim in UNQUANTIZED:
         if fits and facts.quantization is None:
             how = "no quantization is named, and the loaded weights have the size of 16-bit ones"
-            return Outcome("as expected", claim, f"{claim} ran as far as indirect evidence goes: {how}.")
+            return _by_indirect_evidence(claim, how)
         return _unknown(claim, "the log does not say in which number format the weights ran")
     signs = _slow_signs(facts)
     if signs:
@@ -217,16 +217,20 @@ def _without_scheme(
     if claim in WEIGHT_ONLY_INTEGER and facts.quantization in PACKED_METHODS:
         how = f"quantization={facts.quantization} was resolved, which only runs packed weights, "
         how += "and the loaded weights have the promised size; which kernel ran is not known"
-        return Outcome("as expected", claim, f"{claim} ran as far as indirect evidence goes: {how}.")
+        return _by_indirect_evidence(claim, how)
     if expected.kind != "native":
         return _unknown(claim, "the log names no kernel and the rules do not expect a native one")
     if not _silent(claim, facts):
         return _unknown(claim, "this version prints the kernel, and the log names none")
-    summary = (
-        f"{claim} ran as far as indirect evidence goes: this version names no kernel for it, the "
-        "device has the units, no fallback was printed, and the loaded weights have the promised "
-        "size."
+    how = (
+        "this version names no kernel for it, the device has the units, no fallback was printed, "
+        "and the loaded weights have the promised size"
     )
+    return _by_indirect_evidence(claim, how)
+
+
+def _by_indirect_evidence(claim: str, how: str) -> Outcome:
+    summary = f"{claim} ran as far as indirect evidence goes: {how}."
     return Outcome("as expected", claim, summary)
 
 

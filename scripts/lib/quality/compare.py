@@ -13,7 +13,7 @@ from scripts.lib.base.schema import Strict
 from scripts.lib.quality.results import ItemResult, QualityResult
 
 SIMILARITY_FORMULA = (
-    "similarity = 2 M / T: M characters in matching blocks (Ratcliff and Obershelp, Python's "
+    "2 M / T: M characters in matching blocks (Ratcliff and Obershelp, Python's "
     "difflib), T characters of both answers"
 )
 

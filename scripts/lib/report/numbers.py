@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scripts.lib.analysis.summary import Value
+from scripts.lib.study.slo import LATENCY_METRICS, STATISTICS
 
 MINUS = "\N{MINUS SIGN}"
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -38,8 +39,8 @@ METRICS = {
     "success_rate": Metric("Requests completed", "%", "higher", 100),
     **{
         f"{latency}_{statistic}_ms": Metric(f"{latency.upper()} {statistic}", "ms", "lower")
-        for latency in ("ttft", "tpot", "itl", "e2el")
-        for statistic in ("mean", "p50", "p90", "p95", "p99")
+        for latency in LATENCY_METRICS
+        for statistic in STATISTICS
     },
     "queue_mean_ms": Metric("Queue time, mean (server)", "ms", "lower"),
     "running_peak": Metric("Running requests, peak", ""),
@@ -83,7 +84,6 @@ _UNITS = (
     ("_s", "s", 1.0),
     ("_w", "W", 1.0),
 )
-_LATENCIES = ("ttft", "tpot", "itl", "e2el")
 
 
 def metric_of(key: str) -> Metric:
@@ -93,7 +93,7 @@ def metric_of(key: str) -> Metric:
     for suffix, unit, scale in _UNITS:
         if key.endswith(suffix):
             words = key.removesuffix(suffix).split("_")
-            latency = words[0] in _LATENCIES
+            latency = words[0] in LATENCY_METRICS
             head = words[0].upper() if latency else words[0].capitalize()
             return Metric(
                 " ".join([head, *words[1:]]), unit, "lower" if latency else "neither", scale

@@ -13,10 +13,7 @@ from typing import Any
 
 from scripts.lib.study.models import Study
 from scripts.lib.study.sentences import suggest
-
-SAMPLE_FLOOR = {"p90": 64, "p95": 130, "p99": 662}
-"""Requests below which a percentile is not reported: 99 % confidence, the early-stopping
-bound of MLPerf endpoints (MEASUREMENT rule 4)."""
+from scripts.lib.study.slo import PERCENTILE_FLOORS
 
 
 def find_errors(raw: Mapping[str, Any], project: Path) -> list[str]:
@@ -174,9 +171,9 @@ def _percentiles_without_samples(study: Study) -> Iterator[str]:
         counts = [workload.requests_at(index) for index in range(workload.points)]
         totals = [count * runs for count in counts if count is not None]
         short = {
-            limit.key: SAMPLE_FLOOR[limit.statistic]
+            limit.key: PERCENTILE_FLOORS[limit.statistic]
             for limit in study.slo.latency_limits
-            if any(total < SAMPLE_FLOOR.get(limit.statistic, 1) for total in totals)
+            if any(total < PERCENTILE_FLOORS.get(limit.statistic, 1) for total in totals)
         }
         if short:
             needs = ", ".join(f"slo.{key} needs {floor}" for key, floor in short.items())

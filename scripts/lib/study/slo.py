@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from itertools import product
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -10,6 +11,15 @@ from scripts.lib.base.schema import Strict
 
 Statistic = Literal["mean", "p50", "p90", "p95", "p99"]
 LatencyMetric = Literal["ttft", "tpot", "itl", "e2el"]
+
+STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
+LATENCY_METRICS: tuple[LatencyMetric, ...] = get_args(LatencyMetric)
+
+QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+
+PERCENTILE_FLOORS = {"p50": 1, "p90": 64, "p95": 130, "p99": 662}
+"""Requests below which a percentile is withheld: 99 % confidence, the early-stopping bound of
+MLPerf's endpoints."""
 
 
 class LatencyLimit(Strict):
@@ -60,15 +70,10 @@ class Slo(Strict):
     def latency_limits(self) -> list[LatencyLimit]:
         """The latency limits that are set, in the order of the keys above."""
         limits = []
-        for metric in ("ttft", "tpot", "itl", "e2el"):
-            for statistic in ("mean", "p50", "p90", "p95", "p99"):
-                value = getattr(self, f"{metric}_{statistic}_ms")
-                if value is not None:
-                    limits.append(
-                        LatencyLimit.model_validate(
-                            {"metric": metric, "statistic": statistic, "limit_ms": value}
-                        )
-                    )
+        for metric, statistic in product(LATENCY_METRICS, STATISTICS):
+            value = getattr(self, f"{metric}_{statistic}_ms")
+            if value is not None:
+                limits.append(LatencyLimit(metric=metric, statistic=statistic, limit_ms=value))
         return limits
 
 

@@ -8,6 +8,12 @@ from pydantic import Field, model_validator
 
 from scripts.lib.base.schema import Commit, Sha256, Strict
 
+REQUESTS_PER_CONCURRENCY = 10
+"""Requests of a closed-loop point per stream: below it, start and end of the run weigh heavily."""
+
+OPEN_LOOP_S = 60
+"""So long an open-loop point lasts at its rate."""
+
 
 class HubFile(Strict):
     """One file of a data set on the Hugging Face hub."""
@@ -150,7 +156,7 @@ class Workload(Strict):
         if self.requests_per_point is not None:
             return self.requests_per_point
         if self.concurrency:
-            return 10 * self.concurrency[index]
+            return REQUESTS_PER_CONCURRENCY * self.concurrency[index]
         if self.rate:
-            return max(1, round(60 * self.rate[index]))
+            return max(1, round(OPEN_LOOP_S * self.rate[index]))
         return None
