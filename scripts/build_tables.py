@@ -13,15 +13,15 @@ from scripts.lib.analysis.tables import TableError, write_tables
 from scripts.lib.study.specs import read_study
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Write ``<results>/tables/*.csv`` and ``tables/analysis.json``; print what was written."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--study", type=Path, required=True, help="results/<study>/study.json")
     parser.add_argument("--results", type=Path, required=True, help="results/<study>")
-    arguments = parser.parse_args()
+    options = parser.parse_args(arguments)
     try:
-        analysis = analyse_study(read_study(arguments.study), arguments.results)
-        files = write_tables(arguments.results / "tables", analysis)
+        analysis = analyse_study(read_study(options.study), options.results)
+        files = write_tables(options.results / "tables", analysis)
     except (RecordError, TableError, ValueError, OSError) as error:
         print(f"build_tables: {error}", file=sys.stderr)
         return 2

@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 from scripts.lib.base.console import Console, run_job
-from scripts.lib.base.files import read_json, write_json
+from scripts.lib.base.files import write_json
+from scripts.lib.base.model_files import read_model
 from scripts.lib.jobs.preflight import check_machine
 from scripts.lib.jobs.serving import ServedVariant
 from scripts.lib.telemetry.host import Host
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, check, and write ``preflight/<variant>.json``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--host", type=Path, required=True, help="host.json")
@@ -23,19 +24,19 @@ def main() -> int:
     parser.add_argument("--checkpoint", type=Path, required=True, help="its manifest")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--log", type=Path)
-    arguments = parser.parse_args()
-    served = ServedVariant.read(
-        variant=arguments.variant,
-        engine=arguments.engine_spec,
-        info=arguments.engine,
-        manifest=arguments.checkpoint,
-        folder=arguments.output.parent,
-    )
-    console = Console(f"{served.name} · machine", arguments.log)
+    options = parser.parse_args(arguments)
+    console = Console(f"{options.variant.stem} · machine", options.log)
 
     def job() -> None:
-        preflight = check_machine(served, Host.model_validate(read_json(arguments.host)))
-        write_json(arguments.output, preflight)
+        served = ServedVariant.read(
+            variant=options.variant,
+            engine=options.engine_spec,
+            info=options.engine,
+            manifest=options.checkpoint,
+            folder=options.output.parent,
+        )
+        preflight = check_machine(served, read_model(options.host, Host))
+        write_json(options.output, preflight)
         for warning in preflight.warnings:
             console.say(f"look out: {warning}")
         console.say(

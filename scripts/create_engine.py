@@ -11,20 +11,20 @@ from scripts.lib.base.files import sha256_of, write_json
 from scripts.lib.engine.environment import create_environment
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, install, and write what was installed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lock", type=Path, required=True, help="requirements with hashes")
     parser.add_argument("--folder", type=Path, required=True, help="the virtual environment")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--log", type=Path)
-    arguments = parser.parse_args()
-    console = Console(f"environment {arguments.lock.stem}", arguments.log)
+    options = parser.parse_args(arguments)
+    console = Console(f"environment {options.lock.stem}", options.log)
 
     def job() -> None:
-        create_environment(arguments.lock, arguments.folder, say=console.say)
-        written = {"lock": str(arguments.lock), "lock_sha256": sha256_of(arguments.lock)}
-        write_json(arguments.output, written)
+        create_environment(options.lock, options.folder, say=console.say)
+        written = {"lock": str(options.lock), "lock_sha256": sha256_of(options.lock)}
+        write_json(options.output, written)
         console.say("ready")
 
     return run_job(console, job)

@@ -7,26 +7,27 @@ import sys
 from pathlib import Path
 
 from scripts.lib.base.console import Console, run_job
-from scripts.lib.base.files import read_json, write_json
+from scripts.lib.base.files import write_json
+from scripts.lib.base.model_files import read_model
 from scripts.lib.engine.environment import inspect_engine
 from scripts.lib.study.specs import EngineSpec
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, inspect, and write ``engines/<name>.json``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", type=Path, required=True, help="specs/engines/<name>.json")
     parser.add_argument("--folder", type=Path, required=True, help="its virtual environment")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--log", type=Path)
-    arguments = parser.parse_args()
-    spec = EngineSpec.model_validate(read_json(arguments.spec))
-    console = Console(f"engine {spec.name}", arguments.log)
+    options = parser.parse_args(arguments)
+    console = Console(f"engine {options.spec.stem}", options.log)
 
     def job() -> None:
+        spec = read_model(options.spec, EngineSpec)
         console.say("importing what a study needs of it")
-        info = inspect_engine(spec.name, spec.engine, arguments.folder, Path.cwd())
-        write_json(arguments.output, info)
+        info = inspect_engine(spec.name, spec.engine, options.folder, Path.cwd())
+        write_json(options.output, info)
         found = ", ".join(f"{name} {version}" for name, version in info.versions.items())
         console.say(found or "its versions are not known before it runs")
 

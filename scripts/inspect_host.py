@@ -11,17 +11,17 @@ from scripts.lib.base.files import write_json
 from scripts.lib.telemetry.host_reader import inspect_host
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, inspect, and write ``host.json``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--log", type=Path)
-    arguments = parser.parse_args()
-    console = Console("host", arguments.log)
+    options = parser.parse_args(arguments)
+    console = Console("host", options.log)
 
     def job() -> None:
         host = inspect_host()
-        write_json(arguments.output, host)
+        write_json(options.output, host)
         gpus = ", ".join(f"{gpu.name} ({gpu.compute_capability})" for gpu in host.gpus)
         cores = f"{host.cpu.usable_cores} cores, {host.memory_gib} GiB"
         console.say(f"{gpus or 'no GPU'}; {host.cpu.model}, {cores}")

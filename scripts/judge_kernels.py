@@ -6,9 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from scripts.lib.base.files import read_json, write_json
+from scripts.lib.base.files import write_json
+from scripts.lib.base.model_files import read_model
 from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.engine.log_reader import read_log
 from scripts.lib.engine.startup import Startup
@@ -20,7 +19,7 @@ from scripts.lib.study.specs import read_study
 from scripts.lib.telemetry.host import Host
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Parse the command line; 0: judged, 2: the input could not be read (one sentence says why)."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--study", type=Path, required=True, help="the resolved study.json")
@@ -30,19 +29,19 @@ def main() -> int:
     parser.add_argument("--startup", type=Path, nargs="*", default=[], help="its starts")
     parser.add_argument("--baseline-startup", type=Path, nargs="*", default=[])
     parser.add_argument("--output", type=Path, required=True)
-    arguments = parser.parse_args()
+    options = parser.parse_args(arguments)
     try:
         verdict = judge_variant(
-            read_study(arguments.study),
-            arguments.variant,
-            Host.model_validate(read_json(arguments.host)) if arguments.host else None,
-            Manifest.model_validate(read_json(arguments.manifest)) if arguments.manifest else None,
-            _startups(arguments.startup),
-            _startups(arguments.baseline_startup),
-            speed_ratio=speed_ratio(_loads(arguments.startup), _loads(arguments.baseline_startup)),
+            read_study(options.study),
+            options.variant,
+            read_model(options.host, Host) if options.host else None,
+            read_model(options.manifest, Manifest) if options.manifest else None,
+            _startups(options.startup),
+            _startups(options.baseline_startup),
+            speed_ratio=speed_ratio(_loads(options.startup), _loads(options.baseline_startup)),
         )
-        write_json(arguments.output, verdict)
-    except (PlanError, OSError, ValidationError, ValueError) as error:
+        write_json(options.output, verdict)
+    except (PlanError, OSError, ValueError) as error:
         print(f"judge_kernels: {error}", file=sys.stderr)
         return 2
     print(f"{verdict.variant}: {verdict.verdict}. {verdict.summary}", file=sys.stderr)
@@ -55,7 +54,7 @@ def _startups(paths: list[Path]) -> list[Startup]:
 
 def _with_log(path: Path) -> Startup:
     """Read a start with the facts of the log beside it: the log is the record, not our reading."""
-    startup = Startup.model_validate(read_json(path))
+    startup = read_model(path, Startup)
     log = path.with_name("server.log")
     if not log.is_file() or log.stat().st_size == 0:
         return startup
@@ -65,7 +64,7 @@ def _with_log(path: Path) -> Startup:
 def _loads(startups: list[Path]) -> list[LoadResult]:
     """Return the measurements beside the starts, if there are any."""
     paths = [startup.with_name("load.json") for startup in startups]
-    return [LoadResult.model_validate(read_json(path)) for path in paths if path.is_file()]
+    return [read_model(path, LoadResult) for path in paths if path.is_file()]
 
 
 if __name__ == "__main__":

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import time
 from pathlib import Path
-from types import FrameType
 
 from scripts.lib.base.console import Console, run_job
-from scripts.lib.base.files import read_json, write_json
+from scripts.lib.base.files import write_json
+from scripts.lib.base.model_files import read_model
 from scripts.lib.checkpoints.make import Job, make_checkpoint
 from scripts.lib.checkpoints.maker import read_maker
 from scripts.lib.checkpoints.manifest import Manifest
@@ -18,28 +17,27 @@ from scripts.lib.checkpoints.sizes import size_words
 from scripts.lib.study.models import Checkpoint
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run the command line; 0: the manifest is written, 1: one sentence says why not."""
-    arguments = parse_arguments()
-    signal.signal(signal.SIGTERM, _stop)
-    console = Console(f"checkpoint {arguments.name}", arguments.log)
-    return run_job(console, lambda: make(arguments, console))
+    options = parse_arguments(arguments)
+    console = Console(f"checkpoint {options.name}", options.log)
+    return run_job(console, lambda: make(options, console))
 
 
-def make(arguments: argparse.Namespace, console: Console) -> None:
+def make(options: argparse.Namespace, console: Console) -> None:
     """Make the checkpoint and write its manifest."""
     start = time.monotonic()
-    source = arguments.source_manifest
+    source = options.source_manifest
     job = Job(
-        name=arguments.name,
-        spec=Checkpoint.model_validate(read_json(arguments.spec)),
-        resources=arguments.resources,
-        maker=read_maker(arguments.maker),
-        source=Manifest.model_validate(read_json(source)) if source else None,
+        name=options.name,
+        spec=read_model(options.spec, Checkpoint),
+        resources=options.resources,
+        maker=read_maker(options.maker),
+        source=read_model(source, Manifest) if source else None,
         say=console.say,
     )
     manifest = make_checkpoint(job)
-    write_json(arguments.output, manifest)
+    write_json(options.output, manifest)
     for sentence in manifest.disagreements:
         console.say(f"warning: {sentence}")
     seconds = time.monotonic() - start
@@ -47,7 +45,7 @@ def make(arguments: argparse.Namespace, console: Console) -> None:
     console.say(f"ready in {seconds:.0f} s: {manifest.folder}, {size}, {manifest.scheme.words}")
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--name", required=True, help="the checkpoint's name in the study")
@@ -57,13 +55,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--resources", type=Path, default=Path("resources"))
     parser.add_argument("--output", type=Path, required=True, help="the manifest to write")
     parser.add_argument("--log", type=Path, help="keep here what is said")
-    return parser.parse_args()
-
-
-def _stop(signum: int, frame: FrameType | None) -> None:
-    """Turn SIGTERM into an exception, so that what was half made is cleared away."""
-    del frame
-    raise SystemExit(128 + signum)
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

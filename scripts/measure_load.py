@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from scripts.lib.base.console import Console, run_job
-from scripts.lib.base.files import read_json
-from scripts.lib.engine.startup import Failure, Startup
+from scripts.lib.base.model_files import read_model
 from scripts.lib.jobs.degraded import refusal
 from scripts.lib.jobs.load_job import clear_folder, measure_load
 from scripts.lib.jobs.serving import ServedVariant
@@ -16,7 +15,7 @@ from scripts.lib.study.specs import WorkloadSpec, read_study
 from scripts.lib.telemetry.host import Host
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and measure; ``load.json`` is written last."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--study", type=Path, required=True, help="study.json")
@@ -29,28 +28,26 @@ def main() -> int:
     parser.add_argument("--session", type=int, required=True)
     parser.add_argument("--output", type=Path, required=True, help="load.json")
     parser.add_argument("--log", type=Path)
-    arguments = parser.parse_args()
-    workload = WorkloadSpec.model_validate(read_json(arguments.workload))
-    served = ServedVariant.read(
-        variant=arguments.variant,
-        engine=arguments.engine_spec,
-        info=arguments.engine,
-        manifest=arguments.checkpoint,
-        folder=arguments.output.parent,
-    )
-    console = Console(
-        f"{served.name} · {workload.name} · session {arguments.session}", arguments.log
-    )
-
-    def after_start(startup: Startup) -> Failure | None:
-        study = read_study(arguments.study)
-        host = Host.model_validate(read_json(arguments.host))
-        return refusal(study, served, host, startup)
+    options = parser.parse_args(arguments)
+    name = f"{options.variant.stem} · {options.workload.stem} · session {options.session}"
+    console = Console(name, options.log)
 
     def job() -> None:
+        served = ServedVariant.read(
+            variant=options.variant,
+            engine=options.engine_spec,
+            info=options.engine,
+            manifest=options.checkpoint,
+            folder=options.output.parent,
+        )
+        study, host = read_study(options.study), read_model(options.host, Host)
         clear_folder(served.folder)
         measure_load(
-            served, workload, session=arguments.session, console=console, after_start=after_start
+            served,
+            read_model(options.workload, WorkloadSpec),
+            session=options.session,
+            console=console,
+            after_start=lambda startup: refusal(study, served, host, startup),
         )
 
     return run_job(console, job)

@@ -6,9 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from scripts.lib.base.files import read_json, write_json
+from scripts.lib.base.files import write_json
+from scripts.lib.base.model_files import read_model
 from scripts.lib.plan.models import Plan
 from scripts.lib.plan.plan import plan_variant
 from scripts.lib.plan.render import render_plan
@@ -17,7 +16,7 @@ from scripts.lib.study.specs import read_study
 from scripts.lib.telemetry.host import Host
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Parse the command line; 0: done, 2: the input could not be read (one sentence says why)."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--study", type=Path, help="the resolved study.json")
@@ -26,29 +25,29 @@ def main() -> int:
     parser.add_argument("--output", type=Path)
     parser.add_argument("--engine-version", help="instead of the one that the lock pins")
     parser.add_argument("--show", type=Path, nargs="+", help="plans to print as one table")
-    arguments = parser.parse_args()
-    if not arguments.show and not (arguments.study and arguments.variant and arguments.output):
+    options = parser.parse_args(arguments)
+    if not options.show and not (options.study and options.variant and options.output):
         parser.error("give --show PLAN.json ..., or --study, --variant and --output")
     try:
-        if arguments.show:
-            plans = [Plan.model_validate(read_json(path)) for path in arguments.show]
+        if options.show:
+            plans = [read_model(path, Plan) for path in options.show]
             print(render_plan(plans), end="")
         else:
-            _plan(arguments)
-    except (PlanError, OSError, ValidationError, ValueError) as error:
+            _plan(options)
+    except (PlanError, OSError, ValueError) as error:
         print(f"plan_variant: {error}", file=sys.stderr)
         return 2
     return 0
 
 
-def _plan(arguments: argparse.Namespace) -> None:
-    study = read_study(arguments.study)
-    if arguments.variant not in study.variants:
+def _plan(options: argparse.Namespace) -> None:
+    study = read_study(options.study)
+    if options.variant not in study.variants:
         known = ", ".join(study.variants)
-        raise PlanError(f'{arguments.study} has no variant "{arguments.variant}"; it has {known}')
-    host = Host.model_validate(read_json(arguments.host)) if arguments.host else None
-    plan = plan_variant(study, arguments.variant, host, version=arguments.engine_version)
-    write_json(arguments.output, plan)
+        raise PlanError(f'{options.study} has no variant "{options.variant}"; it has {known}')
+    host = read_model(options.host, Host) if options.host else None
+    plan = plan_variant(study, options.variant, host, version=options.engine_version)
+    write_json(options.output, plan)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from scripts.lib.base.console import Console, run_job
-from scripts.lib.base.files import read_json
+from scripts.lib.base.model_files import read_model
 from scripts.lib.jobs.quality_job import clear_folder, probe_quality
 from scripts.lib.jobs.serving import ServedVariant
 from scripts.lib.study.specs import ProbesSpec
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and ask; ``quality.json`` is written last."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--variant", type=Path, required=True, help="its spec")
@@ -23,18 +23,18 @@ def main() -> int:
     parser.add_argument("--probes", type=Path, required=True, help="specs/probes/quality.json")
     parser.add_argument("--output", type=Path, required=True, help="quality.json")
     parser.add_argument("--log", type=Path)
-    arguments = parser.parse_args()
-    served = ServedVariant.read(
-        variant=arguments.variant,
-        engine=arguments.engine_spec,
-        info=arguments.engine,
-        manifest=arguments.checkpoint,
-        folder=arguments.output.parent,
-    )
-    quality = ProbesSpec.model_validate(read_json(arguments.probes)).quality
-    console = Console(f"{served.name} · quality", arguments.log)
+    options = parser.parse_args(arguments)
+    console = Console(f"{options.variant.stem} · quality", options.log)
 
     def job() -> None:
+        served = ServedVariant.read(
+            variant=options.variant,
+            engine=options.engine_spec,
+            info=options.engine,
+            manifest=options.checkpoint,
+            folder=options.output.parent,
+        )
+        quality = read_model(options.probes, ProbesSpec).quality
         clear_folder(served.folder)
         probe_quality(served, quality, console=console)
 

@@ -6,9 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from scripts.lib.analysis.summary import Summary
+from scripts.lib.base.model_files import ModelError, read_model
 from scripts.lib.report.render import write_report
 
 
@@ -19,18 +18,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, required=True, help="the report's folder")
     options = parser.parse_args(arguments)
     try:
-        summary = Summary.model_validate_json(options.summary.read_bytes())
-    except OSError as error:
-        print(f"{options.summary}: cannot be read: {error.strerror}", file=sys.stderr)
-        return 2
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        print(
-            f"{options.summary}: {place}: {first['msg']}; make the summary again with "
-            "scripts.summarise_study of the same version",
-            file=sys.stderr,
+        summary = read_model(
+            options.summary,
+            Summary,
+            "make the summary again with scripts.summarise_study of the same version",
         )
+    except ModelError as error:
+        print(error, file=sys.stderr)
         return 2
     for path in write_report(summary, options.output):
         print(path)
@@ -38,4 +32,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Runs one workload against a server that already runs; prints and writes ``load.json``."""
+"""Run one workload against a server that already runs; prints and writes ``load.json``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import Any
 
-import httpx
 from pydantic import ValidationError
 
 from scripts.lib.base.files import write_json
+from scripts.lib.base.model_files import first_problem
 from scripts.lib.load.bodies import base_url
 from scripts.lib.load.processes import ClientError
 from scripts.lib.load.progress import ConsoleProgress
@@ -20,7 +19,7 @@ from scripts.lib.load.results import LoadResult
 from scripts.lib.load.samples import DatasetError
 from scripts.lib.load.session import LoadSession
 from scripts.lib.study.models import Slo, SloSearch, Workload
-from scripts.lib.telemetry.metrics_text import parse_metrics
+from scripts.lib.telemetry.sampler import scrape_metrics
 
 
 class SpecError(ValueError):
@@ -48,48 +47,37 @@ def read_spec(path: Path) -> tuple[Workload, Slo | None, SloSearch | None]:
         found = spec.get("slo_search") if wrapped else None
         search = SloSearch.model_validate(found) if found else None
     except ValidationError as problem:
-        raise SpecError(f"{path}: {_sentence(problem)}") from problem
+        given = problem.errors()[0]["input"]
+        raise SpecError(f"{path}: {first_problem(problem)} (got {given!r})") from problem
     if not workload.points:
         raise SpecError(f"{path}: no load points; give concurrency, rate, ramp or a trace")
     return workload, slo, search
 
 
-def _sentence(problem: ValidationError) -> str:
-    first = problem.errors()[0]
-    where = ".".join(str(part) for part in first["loc"]) or "workload"
-    return f"{where}: {first['msg'].removeprefix('Value error, ')} (got {first['input']!r})"
-
-
-def scrape(url: str) -> Any:  # noqa: ANN401 - the telemetry area's own model
-    """Read ``/metrics`` of the server at ``url``; None if it has none."""
-    answer = httpx.get(f"{base_url(url)}/metrics", timeout=10)
-    return parse_metrics(answer.text) if answer.is_success else None
-
-
-def measure(arguments: argparse.Namespace) -> LoadResult:
+def measure(options: argparse.Namespace) -> LoadResult:
     """Run the workload and write ``load.json`` with the raw records beside it."""
-    workload, slo, search = read_spec(arguments.workload)
+    workload, slo, search = read_spec(options.workload)
     session = LoadSession(
         workload,
-        model=arguments.model,
-        tokenizer=arguments.tokenizer,
+        model=options.model,
+        tokenizer=options.tokenizer,
         project=Path.cwd(),
-        output=arguments.output,
+        output=options.output,
         slo=slo,
         slo_search=search,
         progress=ConsoleProgress(),
     )
     try:
         session.prepare()
-        result = session.run(arguments.url, scrape=lambda: scrape(arguments.url))
+        result = session.run(options.url, scrape=lambda: scrape_metrics(base_url(options.url)))
     finally:
         session.close()
     result = result.model_copy(update={"url_kind": "attached"})
-    write_json(arguments.output / "load.json", result)
+    write_json(options.output / "load.json", result)
     return result
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and run; 2 with one sentence when the input cannot be used."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", required=True, help="e.g. http://127.0.0.1:8000")
@@ -99,11 +87,11 @@ def main() -> int:
     )
     parser.add_argument("--workload", required=True, type=Path, help="workload spec (JSON)")
     parser.add_argument("--output", required=True, type=Path, help="folder for the results")
-    arguments = parser.parse_args()
+    options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the clients are ended
     try:
-        base_url(arguments.url)
-        result = measure(arguments)
+        base_url(options.url)
+        result = measure(options)
     except (SpecError, DatasetError, ClientError, ValueError, OSError) as problem:
         print(problem, file=sys.stderr)
         return 2

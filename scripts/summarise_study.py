@@ -6,11 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from scripts.lib.analysis.alerts import alerts_text
 from scripts.lib.analysis.assemble import assemble
 from scripts.lib.base.files import write_json, write_text
+from scripts.lib.base.model_files import ModelError
 from scripts.lib.study.specs import read_study
 
 
@@ -24,12 +23,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         study = read_study(options.study)
-    except OSError as error:
-        print(f"{options.study}: cannot be read: {error.strerror}", file=sys.stderr)
-        return 2
-    except (ValidationError, ValueError) as error:
-        problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-        print(f"{options.study}: not a resolved study: {problem}", file=sys.stderr)
+    except ModelError as error:
+        print(error, file=sys.stderr)
         return 2
     summary = assemble(study, options.results, Path.cwd())
     write_json(options.output, summary)
@@ -40,4 +35,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

@@ -14,9 +14,9 @@ SCHEMA = Path("config/schema.json")
 REFERENCE = Path("docs/configuration.md")
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Write both files."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
     write_text_if_changed(SCHEMA, study_schema())
     write_text_if_changed(REFERENCE, reference())
     return 0

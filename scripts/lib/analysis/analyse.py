@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, TypeVar
-
-from pydantic import ValidationError
+from typing import Literal
 
 from scripts.lib.analysis.boundaries import find_boundaries
 from scripts.lib.analysis.comparisons import compare, noise_floor
@@ -22,14 +18,12 @@ from scripts.lib.analysis.stamps import stamp_of
 from scripts.lib.analysis.summary import FailureRow, Timeline
 from scripts.lib.analysis.tables import Analysis
 from scripts.lib.analysis.timelines import build_timeline
-from scripts.lib.base.files import read_json
-from scripts.lib.base.schema import Strict
+from scripts.lib.base.model_files import Model, read_model
 from scripts.lib.engine.startup import Startup
 from scripts.lib.plan.models import Plan, Verdict
+from scripts.lib.quality.completions import read_lines
 from scripts.lib.quality.results import QualityResult
 from scripts.lib.study.models import Study
-
-Model = TypeVar("Model", bound=Strict)
 
 
 def analyse_study(study: Study, folder: Path) -> Analysis:
@@ -42,7 +36,8 @@ def analyse_study(study: Study, folder: Path) -> Analysis:
         folder: ``results/<study>``.
 
     Raises:
-        RecordError: if a raw file is malformed.
+        RecordError: if a raw record is malformed.
+        ModelError: if a plan, verdict, start or quality result is.
     """
     collected = _Collected()
     for run in _runs_of(study, folder):
@@ -133,10 +128,9 @@ def read_prompts(folder: Path) -> dict[str, str]:
     prompts: dict[str, str] = {}
     for path in sorted(folder.glob("quality/*/completions.jsonl.gz")):
         try:
-            with gzip.open(path, "rt", encoding="utf-8") as file:
-                records = [json.loads(line) for line in file]
-        except (OSError, ValueError, EOFError) as error:
-            raise RecordError(f"{path}: not readable ({error}); ask the probes again") from None
+            records = [record for _, record in read_lines(path)]
+        except ValueError as error:
+            raise RecordError(f"{error}; ask the probes again") from None
         for record in records:
             for message in record.get("messages") or []:
                 if message.get("role") == "user":
@@ -148,19 +142,3 @@ def read_models(folder: Path, names: Iterable[str], model: type[Model]) -> Mappi
     """Return ``folder/<name>.json`` of every name that has one."""
     paths = {name: folder / f"{name}.json" for name in names}
     return {name: read_model(path, model) for name, path in paths.items() if path.is_file()}
-
-
-def read_model(path: Path, model: type[Model]) -> Model:
-    """Read one JSON file as ``model``.
-
-    Raises:
-        RecordError: naming the file and the first thing that is wrong with it.
-    """
-    try:
-        return model.model_validate(read_json(path))
-    except ValidationError as error:
-        detail = error.errors()[0]
-        where = ".".join(str(part) for part in detail["loc"])
-        raise RecordError(f"{path}: {where}: {detail['msg']}; make it again") from None
-    except (OSError, ValueError) as error:
-        raise RecordError(f"{path}: {error}; make it again") from None

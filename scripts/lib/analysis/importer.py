@@ -24,7 +24,6 @@ from scripts.lib.analysis.import_points import (
 )
 from scripts.lib.analysis.import_quality import import_quality
 from scripts.lib.analysis.import_scrape import read_scrape, scrape_warnings
-from scripts.lib.analysis.records import GPU_COLUMNS, METRIC_COLUMNS
 from scripts.lib.analysis.sanitize import clean_text
 from scripts.lib.base.files import write_json, write_text
 from scripts.lib.engine.environment import EngineInfo
@@ -32,6 +31,7 @@ from scripts.lib.engine.startup import Startup
 from scripts.lib.load.results import LoadResult
 from scripts.lib.study.models import Study
 from scripts.lib.study.specs import write_specs
+from scripts.lib.telemetry.series import GPU_COLUMNS, METRIC_COLUMNS
 
 RAW = ("runs", "quality", "checkpoints", "engines", "plan", "kernels", "tables")
 """Folders of a former import, removed before a new one."""

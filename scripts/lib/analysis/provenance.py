@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import platform
-import subprocess
 import tomllib
 from collections.abc import Iterable
 from importlib import metadata
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from scripts.lib.analysis.summary import Provenance
 from scripts.lib.base.files import content_hash
+from scripts.lib.base.git import git
 from scripts.lib.load.results import LoadResult
 from scripts.lib.study.models import Study
 from scripts.lib.study.specs import dump
@@ -21,13 +21,13 @@ DISTRIBUTIONS = ("snakemake", "pydantic", "numpy", "pandas", "scipy", "statsmode
 
 def provenance(study: Study, project: Path, loads: Iterable[LoadResult]) -> Provenance:
     """Return the provenance of a summary made now in ``project`` from these measurements."""
-    commit = _git(project, "rev-parse", "HEAD")
-    status = _git(project, "status", "--porcelain") if commit else None
+    commit = git(project, "rev-parse", "HEAD")
+    status = git(project, "status", "--porcelain") if commit else None
     return Provenance(
         study_hash=content_hash(dump(study)),
         created_at=_time_of(loads),
-        git_commit=commit or None,
-        git_dirty=None if status is None else bool(status),
+        git_commit=commit.strip() if commit else None,
+        git_dirty=None if status is None else bool(status.strip()),
         tool_version=_tool_version(project),
         workflow_versions=_versions(),
     )
@@ -46,23 +46,6 @@ def _time_of(loads: Iterable[LoadResult]) -> str:
         else datetime.datetime.now(datetime.UTC)
     )
     return moment.isoformat(timespec="seconds")
-
-
-def _git(project: Path, *arguments: str) -> str | None:
-    """Return git's answer; None without git or outside a repository whose root is ``project``."""
-    if not (project / ".git").exists():
-        return None
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(project), *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=30,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def _tool_version(project: Path) -> str:

@@ -15,8 +15,10 @@ import pandas as pd
 from pydantic import ValidationError
 
 from scripts.lib.base.files import read_json
+from scripts.lib.base.model_files import first_problem
 from scripts.lib.engine.startup import Failure, Startup
 from scripts.lib.load.results import LoadResult
+from scripts.lib.telemetry.series import GPU_COLUMNS, METRIC_COLUMNS
 
 NUMBERS = (
     "point",
@@ -30,32 +32,6 @@ NUMBERS = (
     "chunks",
 )
 """The numeric request fields the tables need; error texts stay in the file."""
-
-METRIC_COLUMNS = (
-    "t_s",
-    "running",
-    "waiting",
-    "kv_cache_usage",
-    "preemptions",
-    "prompt_tokens",
-    "generation_tokens",
-    "prefix_cache_queries",
-    "prefix_cache_hits",
-    "queue_time_sum_s",
-    "queue_time_count",
-    "spec_decode_accepted",
-    "spec_decode_draft",
-)
-GPU_COLUMNS = (
-    "t_s",
-    "gpu",
-    "memory_mib",
-    "utilization",
-    "power_w",
-    "sm_clock_mhz",
-    "throttle_reasons",
-    "energy_j",
-)
 
 CHUNK = 20_000
 """Lines decoded at a time: one call of the JSON decoder each, and little memory."""
@@ -149,14 +125,12 @@ def _read_load(path: Path) -> LoadResult:
             raw = {"points": [], "model": "", "origin_unix_s": 0.0, **raw}
         return LoadResult.model_validate(raw)
     except (OSError, ValueError) as error:
-        raise RecordError(f"{path}: {_first_problem(error)}") from None
+        raise RecordError(f"{path}: {_problem(error)}") from None
 
 
-def _first_problem(error: Exception) -> str:
+def _problem(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        detail = error.errors()[0]
-        where = ".".join(str(part) for part in detail["loc"])
-        return f"{where}: {detail['msg']}; run the measurement again, or import it again"
+        return f"{first_problem(error)}; run the measurement again, or import it again"
     return str(error)
 
 
@@ -166,7 +140,7 @@ def _read_startup(path: Path) -> Startup | None:
     try:
         return Startup.model_validate(read_json(path))
     except ValueError as error:
-        raise RecordError(f"{path}: {_first_problem(error)}") from None
+        raise RecordError(f"{path}: {_problem(error)}") from None
 
 
 def read_requests(path: Path, points: int | None = None) -> pd.DataFrame:

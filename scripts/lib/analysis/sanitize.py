@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from scripts.lib.base.secrets import KNOWN_SECRETS
+
 MASK = "***"
 _SECRET_PART = re.compile(r"(token|secret|key|password|passwd|credential|credentials)$", re.I)
-_SECRET_VALUE = re.compile(
-    r"\b(hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[A-Z0-9]{12,})\b"
-)
 _CREDENTIALS_IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
 _ABSOLUTE = re.compile(r"(?<![\w./<>~])(?:~|/[^\s\"',:;=/]+)(?:/[^\s\"',:;=/]+)+/?")
 _SYSTEM = ("/v1/", "/metrics", "/dev/", "/proc/", "/sys/")
@@ -51,7 +50,8 @@ def clean_text(text: str, project: Path) -> str:
 
     Paths inside the project become relative to it; of others only the last part is kept.
     """
-    text = _SECRET_VALUE.sub(MASK, text)
+    for _, pattern in KNOWN_SECRETS:
+        text = pattern.sub(MASK, text)
     text = _CREDENTIALS_IN_URL.sub(f"{MASK}@", text)
     root = str(project.resolve())
     text = re.sub(re.escape(root) + r"(?=$|[^\w.-])/?", "", text) if root != "/" else text

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from scripts.lib.base.files import read_json, sha256_of
-
-Model = TypeVar("Model", bound=BaseModel)
+from scripts.lib.base.model_files import Model, first_problem
 
 GENERATED = ("summary.json", "alerts.yaml", "report", "archive")
 """What is made from the raw files; not part of the raw files' list."""
@@ -31,9 +29,7 @@ class StudyFolder:
         try:
             return model.model_validate(read_json(path))
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"]) or "the file"
-            self.problems.append(f"{relative} was left out: {place}: {first['msg']}")
+            self.problems.append(f"{relative} was left out: {first_problem(error)}")
         except (OSError, ValueError) as error:
             self.problems.append(f"{relative} was left out: {error}")
         return None

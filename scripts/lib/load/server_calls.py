@@ -14,7 +14,7 @@ def reset_prefix_cache(url: str) -> str | None:
         None when it did; otherwise why not, as a sentence.
     """
     try:
-        answer = httpx.post(f"{url}/reset_prefix_cache", timeout=30)
+        answer = httpx.post(f"{url}/reset_prefix_cache", timeout=30, trust_env=False)
     except httpx.HTTPError as problem:
         return f"the prefix cache could not be reset ({type(problem).__name__})"
     if answer.is_success:

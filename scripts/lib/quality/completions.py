@@ -5,11 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from scripts.lib.base.model_files import first_problem
 
 
 class CompletionError(ValueError):
@@ -50,7 +53,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: byte {error.start} is not UTF-8 text") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise ValueError(f"{path}: cannot be read: {reason}") from None
     for number, line in enumerate(text.split("\n"), start=1):
@@ -87,9 +90,7 @@ def _completion(path: Path, number: int, value: dict[str, Any]) -> Completion:
     try:
         return Completion.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{path}:{number}: {key}: {first['msg']}") from None
+        raise ValueError(f"{path}:{number}: {first_problem(error)}") from None
 
 
 def write_completions(path: Path, records: Iterable[dict[str, Any]]) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import subprocess
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from scripts.lib.analysis.summary import Summary
 from scripts.lib.base.files import canonical_json
+from scripts.lib.base.git import git
+from scripts.lib.base.model_files import ModelError, read_model
+from scripts.lib.base.schema import SCHEMA_VERSION
 from scripts.lib.report.scrub import Machine, Scrubber
 
 SUMS = "SHA256SUMS"
@@ -67,18 +67,12 @@ def make_archive(
 
 def _summary(results: Path) -> Summary:
     path = results / "summary.json"
+    if not path.is_file():
+        raise ArchiveError(f"{path} is missing; make the report first: snakemake --cores 1 report")
     try:
-        return Summary.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise ArchiveError(
-            f"{path} cannot be read ({error.strerror}); make the report first: "
-            "snakemake --cores 1 report"
-        ) from error
-    except ValidationError as error:
-        place = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise ArchiveError(
-            f"{path}: {place}: {error.errors()[0]['msg']}; make the report again with this version"
-        ) from error
+        return read_model(path, Summary, "make the report again with this version")
+    except ModelError as error:
+        raise ArchiveError(str(error)) from None
 
 
 def _own_names(summary: Summary) -> set[str]:
@@ -152,14 +146,14 @@ def _lock_members(project: Path, scrubber: Scrubber) -> dict[str, bytes]:
 
 def _git_members(project: Path, scrubber: Scrubber) -> dict[str, bytes]:
     """Return the commit and what differs from it, so that the code can be had again."""
-    commit = _git(project, "rev-parse", "HEAD")
+    commit = git(project, "rev-parse", "HEAD")
     if commit is None:
         state: dict[str, Any] = {"commit": None, "why": "the project is not in a git repository"}
         return {"git/state.json": canonical_json(state).encode()}
-    status = (_git(project, "status", "--porcelain") or "").splitlines()
+    status = (git(project, "status", "--porcelain") or "").splitlines()
     state = {"commit": commit.strip(), "dirty": bool(status), "status": status}
     members = {}
-    diff = _git(project, "diff", "--no-ext-diff", "--no-color", "HEAD") or ""
+    diff = git(project, "diff", "--no-ext-diff", "--no-color", "HEAD") or ""
     if len(diff) > LARGEST_DIFF:
         state["diff"] = f"left out: {len(diff):,} characters"
     elif diff:
@@ -169,18 +163,6 @@ def _git_members(project: Path, scrubber: Scrubber) -> dict[str, bytes]:
     return members
 
 
-def _git(project: Path, *arguments: str) -> str | None:
-    if not (project / ".git").exists():
-        return None
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(project), *arguments], capture_output=True, check=False, timeout=60
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.decode("utf-8", "surrogateescape") if done.returncode == 0 else None
-
-
 def _manifest(
     summary: Summary,
     changed: list[dict[str, str]],
@@ -188,7 +170,7 @@ def _manifest(
     members: dict[str, bytes],
 ) -> dict[str, Any]:
     return {
-        "schema_version": 1,
+        "schema_version": SCHEMA_VERSION,
         "study": summary.study,
         "study_hash": summary.provenance.study_hash,
         "measured_with": summary.provenance.model_dump(mode="json"),

@@ -10,18 +10,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-_SECRETS = (
-    ("hugging-face-token", r"\bhf_[A-Za-z0-9]{16,}\b"),
-    ("api-key", r"\bsk-(?:proj-|ant-|or-)?[A-Za-z0-9_-]{20,}"),
-    ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
-    ("gitlab-token", r"\bglpat-[A-Za-z0-9_-]{16,}"),
-    ("slack-token", r"\bxox[abposr]-[A-Za-z0-9-]{10,}"),
-    ("nvidia-key", r"\bnvapi-[A-Za-z0-9_-]{20,}"),
-    ("google-key", r"\bAIza[A-Za-z0-9_-]{30,}"),
-    ("aws-key-id", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
-    ("web-token", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
-    ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----"),
-)
+from scripts.lib.base.secrets import KNOWN_SECRETS
+
 _WORDLESS = r"(?!<secret|None\b|null\b|true\b|false\b|\d+(?:\.\d+)?\b)"
 _NAMED = (
     # Authorization headers, passwords in addresses, then name=value of names that hold secrets.
@@ -86,7 +76,6 @@ class Scrubber:
         self._common = _path_patterns(common)
         self._names = _name_patterns(machine, _COMMON | set(own_names))
         self._named = [re.compile(pattern) for pattern in _NAMED]
-        self._secrets = [(kind, re.compile(pattern)) for kind, pattern in _SECRETS]
 
     def scrub(self, text: str, raw: bool = False) -> str:
         """Return ``text`` without what it must not say.
@@ -94,7 +83,7 @@ class Scrubber:
         ``raw``: prompts and answers, in which ``/tmp`` or ``password: ...`` are a model's words
         and belong to the record: only what identifies this machine, and tokens of known form.
         """
-        for kind, pattern in self._secrets:
+        for kind, pattern in KNOWN_SECRETS:
             text = pattern.sub(f"<secret:{kind}>", text)
         if not raw:
             for pattern in self._named:
@@ -105,7 +94,7 @@ class Scrubber:
 
     def left(self, text: str, raw: bool = False) -> list[str]:
         """Return what a text still says that it must not: empty for a scrubbed one."""
-        found = [kind for kind, pattern in self._secrets if pattern.search(text)]
+        found = [kind for kind, pattern in KNOWN_SECRETS if pattern.search(text)]
         if not raw:
             found += ["a named secret" for pattern in self._named if pattern.search(text)]
         patterns = [*self._specific, *([] if raw else self._common), *self._names]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from scripts.lib.base.files import ordered_json
 from scripts.lib.study.models import Study
 
 
@@ -12,4 +11,4 @@ def study_schema() -> str:
     schema = Study.model_json_schema(by_alias=True)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "A serving study"
-    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+    return ordered_json(schema)

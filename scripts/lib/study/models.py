@@ -7,10 +7,12 @@ through them.
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Literal
 
 from pydantic import Field, model_validator
 
+from scripts.lib.base.files import content_hash
 from scripts.lib.base.schema import Commit, Name, Sha256, Strict
 from scripts.lib.study.slo import LatencyLimit, LatencyMetric, Slo, SloSearch, Statistic
 from scripts.lib.study.workload import (
@@ -103,10 +105,6 @@ class Engine(Strict):
     @property
     def name(self) -> str:
         """A short name that is fit for paths; the same settings give the same name."""
-        from pathlib import PurePath
-
-        from scripts.lib.base.files import content_hash
-
         if self.environment and not (self.env or self.args):
             return PurePath(self.environment).stem
         if self.environment:

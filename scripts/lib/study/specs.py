@@ -11,12 +11,8 @@ from typing import Any
 
 from pydantic import Field
 
-from scripts.lib.base.files import (
-    canonical_json,
-    ordered_json,
-    read_json,
-    write_text_if_changed,
-)
+from scripts.lib.base.files import canonical_json, ordered_json, write_text_if_changed
+from scripts.lib.base.model_files import read_model
 from scripts.lib.base.schema import Strict
 from scripts.lib.study.models import Engine, Quality, Slo, SloSearch, Study, Variant, Workload
 
@@ -70,8 +66,12 @@ def dump(model: Strict) -> Any:  # noqa: ANN401 - JSON data
 
 
 def read_study(path: Path) -> Study:
-    """Read a ``study.json``."""
-    return Study.model_validate(read_json(path))
+    """Read a ``study.json``.
+
+    Raises:
+        ModelError: it is missing, or no resolved study of this version.
+    """
+    return read_model(path, Study, "give the study.json of a study of this version")
 
 
 def _specs(study: Study) -> dict[tuple[str, str], Any]:

@@ -84,7 +84,7 @@ def _cpu() -> Cpu:
     return Cpu(
         model=info.get("brand_raw") or platform.processor() or platform.machine(),
         physical_cores=psutil.cpu_count(logical=False),
-        logical_cores=psutil.cpu_count() or 1,
+        logical_cores=psutil.cpu_count(),
         usable_cores=len(os.sched_getaffinity(0)),
         flags=[flag for flag in INSTRUCTION_SETS if flag in flags],
     )

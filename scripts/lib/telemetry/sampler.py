@@ -14,32 +14,7 @@ import httpx
 import pynvml
 
 from scripts.lib.telemetry.metrics_text import Scrape, parse_metrics
-
-METRICS_COLUMNS = (
-    "t_s",
-    "running",
-    "waiting",
-    "kv_cache_usage",
-    "preemptions",
-    "prompt_tokens",
-    "generation_tokens",
-    "prefix_cache_queries",
-    "prefix_cache_hits",
-    "queue_time_sum_s",
-    "queue_time_count",
-    "spec_decode_accepted",
-    "spec_decode_draft",
-)
-GPU_COLUMNS = (
-    "t_s",
-    "gpu",
-    "memory_mib",
-    "utilization",
-    "power_w",
-    "sm_clock_mhz",
-    "throttle_reasons",
-    "energy_j",
-)
+from scripts.lib.telemetry.series import GPU_COLUMNS, METRIC_COLUMNS
 
 Row = Sequence[object]
 
@@ -59,7 +34,7 @@ class Sampler:
         self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Sampler:
-        self._start(self._folder / "metrics.csv.gz", METRICS_COLUMNS, self._metrics_rows)
+        self._start(self._folder / "metrics.csv.gz", METRIC_COLUMNS, self._metrics_rows)
         if self._gpus:
             pynvml.nvmlInit()
             self._start(self._folder / "gpu.csv.gz", GPU_COLUMNS, self._gpu_rows)
@@ -124,12 +99,12 @@ class Sampler:
 
 
 def scrape_metrics(url: str) -> Scrape | None:
-    """Read ``/metrics`` of the server at ``url``; None if it gives none."""
+    """Read ``/metrics`` of the server at ``url``; None if it gives none that can be read."""
     try:
         answer = httpx.get(f"{url}/metrics", timeout=5, trust_env=False)
-    except httpx.HTTPError:
+        return parse_metrics(answer.text) if answer.is_success else None
+    except (httpx.HTTPError, ValueError):
         return None
-    return parse_metrics(answer.text) if answer.is_success else None
 
 
 def _gpu_values(gpu: int) -> list[object]:
