@@ -21,7 +21,6 @@ from scripts.lib.analysis.summary import Decision, EngineView, Summary
 from scripts.lib.analysis.tables import Analysis
 from scripts.lib.analysis.views import (
     engine_view,
-    price_of,
     slo_views,
     variant_view,
     workload_view,
@@ -67,10 +66,10 @@ def assemble(study: Study, results: Path, project: Path) -> Summary:
         provenance=provenance(study, project, [r for found in loads.values() for r in found]),
         host=material.host or unknown_host(),
         engines=_engines(material, folder),
-        variants=[variant_view(material, name, project) for name in baseline_first(study)],
+        variants=[variant_view(material, name, project) for name in study.baseline_first],
         workloads=[workload_view(material, name, lengths) for name in study.workloads],
         slo=slo_views(study.slo),
-        price_usd_per_hour=price_of(study),
+        price_usd_per_hour=study.usd_per_hour,
         plans=list(material.plans.values()),
         verdicts=[material.verdicts[n] for n in study.variants if n in material.verdicts],
         degradations=_degradations(material.startups),
@@ -96,7 +95,7 @@ def _use_of_machine(material: Material, folder: StudyFolder) -> dict[str, Any]:
     """Return how long the machine was used, and what that cost, as far as known."""
     note = folder.read("imported.json", ImportNote)
     hours = note.hours if note else measured_hours(material)
-    price = price_of(material.study)
+    price = material.study.usd_per_hour
     return {
         "imported_from": note.source if note else None,
         "machine_hours": hours,
@@ -116,11 +115,6 @@ def measured_hours(material: Material) -> float | None:
         if load.points and load.url_kind == "started"
     ]
     return sum(seconds) / 3600 if seconds else None
-
-
-def baseline_first(study: Study) -> list[str]:
-    """Return the variants' names, the baseline first."""
-    return sorted(study.variants, key=lambda name: name != study.baseline)
 
 
 def read_material(study: Study, folder: StudyFolder) -> Material:

@@ -25,15 +25,16 @@ from scripts.lib.analysis.statistics import (
     spread_value,
 )
 from scripts.lib.analysis.summary import Comparison, Value
+from scripts.lib.analysis.thresholds import ASSUMED_NOISE
 from scripts.lib.study.models import Study
 
 Outcome = Literal["better", "worse", "tie", "undecided"]
 
 ALPHA = 0.05
-RESTART_BAND = 0.07
-"""Relative difference that two starts of one and the same server may show: identical vLLM runs
-have publicly been seen 6.9 % apart. With fewer than three sessions a side the spread between
-servers cannot be seen in the repeats, so no difference inside this band is ever called."""
+RESTART_BAND = ASSUMED_NOISE
+"""Relative difference that two starts of one and the same server may show. With fewer than three
+sessions a side the spread between servers cannot be seen in the repeats, so no difference inside
+this band is ever called."""
 MANY_SESSIONS_BAND = 0.02
 """With three sessions or more a side, the spread between servers is part of the test; this much
 is too small to matter."""

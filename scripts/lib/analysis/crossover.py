@@ -8,6 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from scripts.lib.analysis.comparisons import (
+    RESTART_BAND,
     Samples,
     band_of,
     compared_metrics,
@@ -18,8 +19,9 @@ from scripts.lib.analysis.comparisons import (
     samples_at,
 )
 from scripts.lib.analysis.digest import Digest
-from scripts.lib.analysis.statistics import compare_repeats, holm
+from scripts.lib.analysis.statistics import MIN_RUNS_FOR_INTERVAL, compare_repeats, holm
 from scripts.lib.analysis.summary import Crossover
+from scripts.lib.analysis.wording import percent
 from scripts.lib.plan.models import Plan
 from scripts.lib.study.models import Study
 from scripts.lib.study.slo import PERCENTILE_FLOORS
@@ -128,8 +130,9 @@ def _crossover(
     words = _words(metric, best)
     if why := _why(metric, best, plans):
         words += f" {why}"
-    if any(len(repeats) < 3 for level in best for repeats in levels[level].values()):
-        words += " Fewer than three runs a point: ties are those within 7 %."
+    runs = [len(repeats) for level in best for repeats in levels[level].values()]
+    if min(runs) < MIN_RUNS_FOR_INTERVAL:
+        words += f" Fewer than three runs a point: ties are those within {percent(RESTART_BAND)}."
     return Crossover(
         workload=workload,
         metric=metric,

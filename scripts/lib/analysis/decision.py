@@ -147,16 +147,15 @@ def _might_be_better(
             continue
         open_ = [g for g in field.gates[variant] if g.passed is None and gating.blocks(material, g)]
         reasons = "; ".join(f"its {g.gate} is undecided: {g.why}" for g in open_)
-        gain = _gain_words(ranking, ratio, f"{chosen}'s")
+        gain = _gain_words(ranking, ratio, chosen)
         words[variant] = f"{material.label(variant)} {gain}, but {reasons}"
     return words
 
 
-def _gain_words(ranking: Ranking, ratio: float, whose: str) -> str:
+def _gain_words(ranking: Ranking, ratio: float, other: str) -> str:
     metric = ranking.metric or ""
-    if metric in LOWER_IS_BETTER:
-        return f"costs {number(1 / ratio)} times {whose} {metric_words(metric)}"
-    return f"yields {number(ratio)} times {whose} {metric_words(metric)}"
+    verb = "costs" if metric in LOWER_IS_BETTER else "yields"
+    return f"{verb} {_times(ranking, ratio)} {other}'s {metric_words(metric)}"
 
 
 def _headline(
@@ -191,7 +190,7 @@ def _better_in_short(
             if g.passed is None and gating.blocks(material, g)
         ]
     )
-    gain = _gain_words(ranking, ratio, f"{chosen}'s")
+    gain = _gain_words(ranking, ratio, chosen)
     view, quality = material.quality_of(variant), material.study.quality
     need = ""
     if view is not None and view.outcome == "undecided" and quality is not None:
@@ -257,7 +256,7 @@ def _why_not(material: Material, ranking: Ranking, chosen: str, other: str) -> s
     if equal:
         return f"qualifies and counts as equal ({equal}), but {chosen} is simpler"
     assert ratio is not None
-    return f"qualifies, but {_gain_words(ranking, ratio, chosen + chr(39) + 's')}"
+    return f"qualifies, but {_gain_words(ranking, ratio, chosen)}"
 
 
 def _headline_without_answer(

@@ -38,11 +38,6 @@ class Digest:
     source: str
 
     @property
-    def judgeable(self) -> bool:
-        """Whether the SLO may be judged: valid, or wrong in nothing but failed requests."""
-        return self.point.valid or (self.point.failed > 0 and len(self.point.invalid_reasons) == 1)
-
-    @property
     def key(self) -> tuple[str, str, LoadKind, float]:
         """What the repeats of this point share: variant, workload, kind and level of load."""
         return self.variant, self.workload, self.kind, self.level

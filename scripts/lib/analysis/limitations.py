@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.operating import judged_rows
-from scripts.lib.analysis.ranking import Ranking, tolerance
+from scripts.lib.analysis.ranking import Ranking, noise_of
 from scripts.lib.analysis.study_rules import starved_baseline
 from scripts.lib.analysis.summary import PointRow
+from scripts.lib.analysis.thresholds import ASSUMED_NOISE
 from scripts.lib.analysis.wording import at, listed, number, percent
 from scripts.lib.study.slo import PERCENTILE_FLOORS
 from scripts.lib.study.workload import REQUESTS_PER_CONCURRENCY
@@ -29,13 +30,12 @@ def limitations(material: Material, chosen: str | None, ranking: Ranking) -> lis
     if chosen is not None:
         rows = ranking.rows.get(chosen, {})
         found += [*_about_rows(rows), *_about_boundary(material, chosen)]
-    if ranking.metric is not None and len(ranking.scores) > 1:
-        share, why = tolerance(material, ranking.metric)
-        if "assumed" in why:
-            found.append(
-                "The noise between repeats was not measured: differences up to "
-                f"{percent(share)} count as ties."
-            )
+    several = ranking.metric is not None and len(ranking.scores) > 1
+    if several and noise_of(material, ranking.metric or "") is None:
+        found.append(
+            "The noise between repeats was not measured: differences up to "
+            f"{percent(ASSUMED_NOISE)} count as ties."
+        )
     return list(dict.fromkeys(found))
 
 

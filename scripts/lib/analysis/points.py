@@ -46,8 +46,7 @@ def rows_from_digests(
     study: Study, digests: Sequence[Digest], stamps: Mapping[str, str]
 ) -> list[PointRow]:
     """Return the rows of :func:`build_points` from points that were reduced already."""
-    names = [study.baseline, *(name for name in study.variants if name != study.baseline)]
-    order = {name: number for number, name in enumerate(names)}
+    order = {name: number for number, name in enumerate(study.baseline_first)}
     groups = group_digests(digests)
     keys = sorted(groups, key=lambda k: (k[1], k[2], order.get(k[0], len(order)), k[0], k[3]))
     rows = [_row(study, groups[key], stamps.get(key[0], "")) for key in keys]
@@ -78,7 +77,7 @@ def _row(study: Study, repeats: Sequence[Digest], stamp: str) -> PointRow:
         study.slo,
         metrics,
         lambda key: sample_statistic(repeats, key),
-        judgeable=all(d.judgeable for d in repeats),
+        judgeable=all(d.point.judgeable for d in repeats),
     )
     metrics["throughput_within_slo_tok_s"] = _within_slo(passed, metrics)
     return PointRow(
@@ -212,7 +211,6 @@ def _series_metrics(repeats: Sequence[Digest]) -> Metrics:
 
 
 def _money_metrics(study: Study, repeats: Sequence[Digest], metrics: Metrics) -> Metrics:
-    price = study.price.usd_per_hour if study.price else None
     per_token = [
         joules_per(d.series["energy_j"], d.point.output_tokens, "output tokens") for d in repeats
     ]
@@ -222,10 +220,10 @@ def _money_metrics(study: Study, repeats: Sequence[Digest], metrics: Metrics) ->
     ]
     return {
         "usd_per_million_output_tokens": usd_per_million(
-            price, metrics["output_throughput_tok_s"], "no token came out"
+            study.usd_per_hour, metrics["output_throughput_tok_s"], "no token came out"
         ),
         "usd_per_million_good_tokens": usd_per_million(
-            price, metrics["good_output_tok_s"], "no request met the SLO"
+            study.usd_per_hour, metrics["good_output_tok_s"], "no request met the SLO"
         ),
         "joules_per_output_token": _mean_of(per_token),
         "joules_per_good_request": _mean_of(per_good),

@@ -29,8 +29,6 @@ NOISE_OF = {
 }
 """A cost is a constant divided by a throughput: it has that throughput's relative noise."""
 
-ASSUMED_WORDS = f"{percent(thresholds.ASSUMED_NOISE)} assumed"
-
 
 @dataclass(frozen=True)
 class Ranking:
@@ -104,15 +102,19 @@ def tolerance(material: Material, metric: str, runs: tuple[int, int] = (1, 1)) -
     With a measured noise floor s (relative standard deviation between repeats):
     exp(1.96 s sqrt(1/n + 1/m)) - 1 for means over n and m runs.
     """
-    floor = material.noise_floor.get(NOISE_OF.get(metric, metric))
-    if floor is None or floor.value is None:
-        return thresholds.ASSUMED_NOISE, "noise not measured, " + ASSUMED_WORDS
-    error = floor.value * math.sqrt(1 / runs[0] + 1 / runs[1])
+    noise = noise_of(material, metric)
+    if noise is None:
+        assumed = thresholds.ASSUMED_NOISE
+        return assumed, f"noise not measured, {percent(assumed)} assumed"
+    error = noise * math.sqrt(1 / runs[0] + 1 / runs[1])
     share = math.expm1(thresholds.NOISE_Z * error)
-    return (
-        share,
-        f"noise between repeats {percent(floor.value)}, so up to {percent(share)} is a tie",
-    )
+    return share, f"noise between repeats {percent(noise)}, so up to {percent(share)} is a tie"
+
+
+def noise_of(material: Material, metric: str) -> float | None:
+    """Return the measured noise floor behind a ranking metric; None: it was not measured."""
+    floor = material.noise_floor.get(NOISE_OF.get(metric, metric))
+    return None if floor is None else floor.value
 
 
 def tied(material: Material, ranking: Ranking, a: str, b: str) -> str | None:

@@ -172,7 +172,8 @@ def _drift(row: PointRow, version: str | None, suffix: str) -> Iterator[Rollback
         threshold = upper * (1 + DRIFT_MARGIN)
         name = histogram_name(metric, version)
         idle = f"sum by (instance) (vllm:num_requests_running) <= {row.level:g}"
-        basis = "upper end of its interval" if found.high is not None else "7 % for noise"
+        noise = f"{percent(ASSUMED_NOISE)} for noise"
+        basis = "upper end of its interval" if found.high is not None else noise
         yield Rollback(
             name=f"{metric.upper()} drifts from what was measured{suffix}",
             words=f"Mean {metric.upper()} stays above {number(threshold)} ms while no more than "

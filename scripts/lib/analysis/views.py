@@ -15,7 +15,7 @@ from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.engine.environment import EngineInfo
 from scripts.lib.engine.flags import serving_flags
 from scripts.lib.load.results import LoadResult
-from scripts.lib.study.models import Checkpoint, HubFile, Slo, Study, Workload
+from scripts.lib.study.models import Checkpoint, HubFile, Slo, Workload
 from scripts.lib.study.slo import PERCENTILE_FLOORS
 
 Lengths = Mapping[tuple[str, str], Mapping[str, Mapping[str, float]]]
@@ -206,8 +206,3 @@ def slo_views(slo: Slo) -> list[SloView]:
 
 def _slo_view(key: str, words: str, limit: float, needed: int | None = None) -> SloView:
     return SloView(key=key, words=words, limit=limit, requests_needed=needed)
-
-
-def price_of(study: Study) -> float | None:
-    """Return the machine's price in USD per hour, if the study names one."""
-    return study.price.usd_per_hour if study.price else None

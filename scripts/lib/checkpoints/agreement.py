@@ -8,8 +8,8 @@ from collections.abc import Sized
 from scripts.lib.checkpoints.layers import Layer
 from scripts.lib.checkpoints.manifest import Scheme, Shape
 from scripts.lib.checkpoints.names import SchemeByName
+from scripts.lib.checkpoints.tensors import SAFETENSORS_DTYPES
 
-CONFIG_DTYPES = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
 KIND_WORDS = {
     "packed-int": "integers packed into words",
     "int8": "8-bit integers",
@@ -145,10 +145,10 @@ def _dtype_of(layers: list[Layer], name: str) -> str:
 
 
 def _dtype_differs(shape: Shape, layers: list[Layer]) -> list[str]:
-    expected = CONFIG_DTYPES.get(shape.dtype or "")
+    expected = SAFETENSORS_DTYPES.get(shape.dtype or "")
     sizes: Counter[str] = Counter()
     for layer in layers:
-        if not layer.quantized and layer.dtype in CONFIG_DTYPES.values():
+        if not layer.quantized and layer.dtype in SAFETENSORS_DTYPES.values():
             sizes[layer.dtype] += layer.parameters
     if not expected or not sizes:
         return []

@@ -9,7 +9,6 @@ from scripts.lib.checkpoints.manifest import Scheme
 from scripts.lib.checkpoints.words import Layers, Numbers
 
 Settings = dict[str, Any]
-NVFP4_GROUP = 16
 MXFP4_GROUP = 32
 
 

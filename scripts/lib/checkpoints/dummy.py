@@ -21,10 +21,14 @@ from scripts.lib.checkpoints.names import SchemeByName
 from scripts.lib.checkpoints.scheme import read_scheme
 from scripts.lib.checkpoints.shape import read_config, shape_from_config, text_config
 from scripts.lib.checkpoints.storage import Linear, Parts, stored_as
-from scripts.lib.checkpoints.tensors import DTYPE_BITS, Tensor, read_tensors_of
+from scripts.lib.checkpoints.tensors import (
+    DTYPE_BITS,
+    SAFETENSORS_DTYPES,
+    Tensor,
+    read_tensors_of,
+)
 
 KEPT = ("*.json", "*.jinja", "*.txt", "*.model", "*.py")
-SAFETENSORS_DTYPES = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
 DENSE = {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"}
 """Architectures whose tensors are named alike; only biases and norms of q and k differ."""
 

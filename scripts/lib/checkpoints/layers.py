@@ -49,7 +49,6 @@ class Layer:
     kind: Literal["plain", "packed-int", "int8", "fp8", "fp4", "nf4", "codebook"] = "plain"
     bits: float | None = None  # None: the tensors do not tell
     group_size: int | None = None
-    scale_columns: int | None = None
 
     @property
     def quantized(self) -> bool:
@@ -154,12 +153,12 @@ def _packed(module: str, parts: dict[str, Tensor], scheme: Scheme) -> Layer:
     if tensor.dtype != "I32":
         size = tensor.elements * 2
         group = round(tensor.shape[-1] * 2 / columns) if columns else None
-        return Layer(module, size, tensor.dtype, tensor.shape, "fp4", 4, group, columns)
+        return Layer(module, size, tensor.dtype, tensor.shape, "fp4", 4, group)
     bits: float = scheme.weight_bits or 4
     if columns and columns > 1 and scheme.group_size:
         bits = tensor.shape[-1] * PACK_BITS / (columns * scheme.group_size)
     size = round(tensor.elements * PACK_BITS / bits)
-    return Layer(module, size, tensor.dtype, tensor.shape, "packed-int", bits, None, columns)
+    return Layer(module, size, tensor.dtype, tensor.shape, "packed-int", bits)
 
 
 def _codes(module: str, tensor: Tensor, scheme: Scheme) -> Layer:

@@ -18,24 +18,12 @@ from scripts.lib.checkpoints.errors import CheckpointError
 from scripts.lib.checkpoints.maker import Maker, run_tool, tool
 from scripts.lib.checkpoints.manifest import File, Manifest
 from scripts.lib.checkpoints.package import fetch_file
+from scripts.lib.checkpoints.presets import PRESET_GROUP, PRESETS
 from scripts.lib.checkpoints.scheme import read_disagreements, read_scheme
 from scripts.lib.checkpoints.sizes import require_space, size_words
 from scripts.lib.study.models import Checkpoint
 
 MARKER = ".complete.json"
-SCHEMES = {
-    "W8A8": "w8a8-int8",
-    "W8A16": "w8a16-int8",
-    "W4A16": "w4a16",
-    "FP8": "w8a8-fp8",
-    "FP8_DYNAMIC": "w8a8-fp8",
-}
-"""What llm-compressor's presets are called here."""
-
-GROUPED = ("W4A16", "W8A16")
-PRESET_GROUP = 128
-"""The group size of llm-compressor's presets for those."""
-
 MOVE = "move resources to a larger disk"
 
 Say = Callable[[str], None]
@@ -170,7 +158,7 @@ def _check_result(job: Job, result: Path, log: Path) -> None:
     """Refuse what is no checkpoint, or not the one that was asked for."""
     if not (result / "config.json").is_file() or not (job.spec.dummy or weights_of(result)):
         raise CheckpointError(f"{job.name}: the tool made no whole checkpoint; its log: {log}")
-    asked = SCHEMES[job.spec.quantize.scheme] if job.spec.quantize else None
+    asked = PRESETS[job.spec.quantize.scheme].scheme if job.spec.quantize else None
     made = read_scheme(result).scheme
     if asked is not None and made != asked:
         raise CheckpointError(f"{job.name}: asked for {asked}, the tool made {made}; log: {log}")
@@ -203,7 +191,7 @@ def _make_by_quantizing(job: Job, result: Path, log: Path) -> None:
             f'quantize.from is "{spec.from_}", which has no weights: for random weights give '
             "a dummy source with a quantized model's config"
         )
-    if spec.scheme in GROUPED:
+    if PRESETS[spec.scheme].grouped:
         _check_group_size(spec.group_size or PRESET_GROUP, source)
     require_space(job.resources, source.real_bytes, job.name, MOVE)
     arguments = ["--source", source.folder, "--output", str(result), "--scheme", spec.scheme]

@@ -17,11 +17,11 @@ from scripts.lib.checkpoints.manifest import Scheme, TensorSummary
 from scripts.lib.checkpoints.methods import method_of, scheme_of_settings
 from scripts.lib.checkpoints.names import SchemeByName
 from scripts.lib.checkpoints.shape import TEXT_CONFIGS, read_config, read_shape, shape_from_config
-from scripts.lib.checkpoints.tensors import read_tensors_of
+from scripts.lib.checkpoints.tensors import SAFETENSORS_DTYPES, read_tensors_of
 
 CONFIG_KEYS = ("quantization_config", "compression_config")
 OTHER_FILES = ("quantize_config.json", "quant_config.json", "hf_quant_config.json")
-TENSOR_DTYPES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32"}
+TORCH_DTYPES = {stored: name for name, stored in SAFETENSORS_DTYPES.items()}
 
 
 def read_scheme(folder: Path) -> Scheme:
@@ -150,4 +150,4 @@ def _main_dtype(folder: Path) -> str | None:
     sizes: dict[str, int] = {}
     for tensor in read_tensors_of(folder):
         sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + tensor.bytes
-    return TENSOR_DTYPES.get(max(sizes, key=lambda dtype: sizes[dtype])) if sizes else None
+    return TORCH_DTYPES.get(max(sizes, key=lambda dtype: sizes[dtype])) if sizes else None

@@ -15,6 +15,9 @@ from scripts.lib.checkpoints.errors import CheckpointError
 INDEX = "model.safetensors.index.json"
 MAX_HEADER_BYTES = 100_000_000  # the format's own limit
 
+SAFETENSORS_DTYPES = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
+"""The name in ``config.json`` -> the name in a safetensors header."""
+
 DTYPE_BITS = {
     "BOOL": 8,
     "U8": 8,

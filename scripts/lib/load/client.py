@@ -47,7 +47,7 @@ class PointRun:
         self.read_lag_ms = array("d")
         self.connect_errors: list[str] = []
         self.done = self.failed = self.in_flight = 0
-        self.peak_in_flight = self.reconnects = self.retries = 0
+        self.retries = 0
         self.stopped = False
 
     # Connections
@@ -156,7 +156,6 @@ class PointRun:
     def _dispatch(self, answer: RawAnswer) -> None:
         """Send on an idle connection; without one, open it first."""
         self.in_flight += 1
-        self.peak_in_flight = max(self.peak_in_flight, self.in_flight)
         connection = self._take_idle()
         if connection is None:
             self._spawn(self._open_and_send(answer))
@@ -178,7 +177,6 @@ class PointRun:
             await asyncio.sleep(0.05)
             self._collect(answer)
             return
-        self.reconnects += 1
         self._send(connection, answer)
 
     def _keep_spares(self) -> None:

@@ -111,6 +111,11 @@ class Point(Strict):
     invalid_reasons: list[str]
     warnings: list[str] = []
 
+    @property
+    def judgeable(self) -> bool:
+        """Whether the SLO may be judged: valid, or wrong in nothing but failed requests."""
+        return self.valid or (self.failed > 0 and len(self.invalid_reasons) == 1)
+
 
 class LoadResult(Strict):
     """``load.json``: one workload against one server."""

@@ -47,8 +47,6 @@ from scripts.lib.study.models import Slo, SloSearch, Workload
 
 Scrape = Mapping[str, object]
 ScrapeCall = Callable[[], object]
-PointCall = Callable[[Level], None]
-PointDone = Callable[[Point], None]
 
 _EVERYTHING = 10**9
 
@@ -78,8 +76,6 @@ class LoadSession:
         slo_search: Add points between the last pass and the first fail.
         progress: Who is told what happens.
         origin: The session clock's zero (``time.monotonic``), to share it with samplers.
-        before_point: Called before each measured point.
-        after_point: Called with each measured point.
     """
 
     def __init__(
@@ -94,8 +90,6 @@ class LoadSession:
         slo: Slo | None = None,
         slo_search: SloSearch | None = None,
         origin: float | None = None,
-        before_point: PointCall | None = None,
-        after_point: PointDone | None = None,
     ) -> None:
         self._workload = workload
         self._model = model
@@ -105,8 +99,6 @@ class LoadSession:
         self._progress = progress
         self._slo = slo
         self._search = slo_search
-        self._before_point = before_point
-        self._after_point = after_point
         self.origin_s = time.monotonic() if origin is None else origin
         self.origin_unix_s = time.time() - (time.monotonic() - self.origin_s)
         self._tokenizer: Tokenizer | None = None
@@ -242,8 +234,6 @@ class LoadSession:
             self._now.reset_problem = reset_prefix_cache(url)
         samples = self._prompts_for(level)
         offsets = offsets_of(self._workload, level, samples)
-        if self._before_point is not None:
-            self._before_point(level)
         before = _read(scrape)
         label = f"{level.words}, repetition {level.repetition}"
         self._progress.start(label, len(samples))
@@ -263,8 +253,6 @@ class LoadSession:
             )
         self._keep(level, point, sent, samples, records)
         self._progress.finish(f"{label}: {in_words(point)}")
-        if self._after_point is not None:
-            self._after_point(point)
         return point
 
     def _point(

@@ -59,8 +59,7 @@ def judge(
     _judge_count("kv_usage_max", kv_usage_peak, slo.kv_usage_max, missed, unknown)
     preemptions = point.server.preemptions if point.server else None
     _judge_count("preemptions_max", preemptions, slo.preemptions_max, missed, unknown)
-    judgeable = point.valid or (point.failed > 0 and len(point.invalid_reasons) == 1)
-    return Judgement(not missed if judgeable else None, missed, unproven, unknown)
+    return Judgement(not missed if point.judgeable else None, missed, unproven, unknown)
 
 
 def _judge_latency(

@@ -6,7 +6,7 @@ Plain data of the standard library: a client process must start fast and stay sm
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(slots=True)
@@ -62,9 +62,7 @@ class Answered:
 
 @dataclass(slots=True)
 class Ready:
-    """All connections are open and all requests are built."""
-
-    connect_errors: list[str] = field(default_factory=list)
+    """The connections that could be opened are open, and all requests are built."""
 
 
 @dataclass(slots=True)
@@ -93,10 +91,7 @@ class Finished:
     peak_memory_mib: float
     loop_lag_ms: list[float]
     read_lag_ms: array[float]
-    peak_in_flight: int
-    reconnects: int
     retries: int
-    stopped: bool = False
 
 
 @dataclass(slots=True)

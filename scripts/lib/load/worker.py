@@ -55,7 +55,7 @@ async def _play(channel: Channel[Any, Any], assignment: Assignment) -> Finished 
     gc.freeze()
     gc.disable()
     try:
-        channel.send(Ready(run.connect_errors[:1]))
+        channel.send(Ready())
         start = await _receive(channel)
         if not isinstance(start, Start):
             return Failed("stopped before the start")
@@ -82,10 +82,7 @@ async def _measure(channel: Channel[Any, Any], run: PointRun, start: Start) -> F
         peak_memory_mib=peak_memory_mib(),
         loop_lag_ms=run.loop_lag_ms,
         read_lag_ms=run.read_lag_ms,
-        peak_in_flight=run.peak_in_flight,
-        reconnects=run.reconnects,
         retries=run.retries,
-        stopped=run.stopped,
     )
 
 

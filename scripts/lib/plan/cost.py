@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from scripts.lib.load.schedule import default_warmup
 from scripts.lib.plan.models import Estimate
+from scripts.lib.study.checks import probe_files
 from scripts.lib.study.models import Dataset, Study, Workload
 
 SHAREGPT_TOKENS = (270, 211)
@@ -58,18 +60,15 @@ def work_of(study: Study, variant: str, root: Path = Path()) -> Work:
 
 def _requests(workload: Workload) -> tuple[int, str | None]:
     """Return the requests of one session, and what of them cannot be counted beforehand."""
-    warmup = workload.warmup_requests
-    if warmup is None:
-        warmup = 2 * max(workload.concurrency, default=0)
     levels = len(workload.concurrency) or len(workload.rate)
     points = [workload.requests_at(index) or 0 for index in range(levels)]
     total = sum(points) + (workload.ramp.requests if workload.ramp else 0)
     fault = "as many requests as the trace holds" if workload.dataset.trace else None
-    return warmup + workload.repetitions * total, fault
+    return default_warmup(workload) + workload.repetitions * total, fault
 
 
 def _probe_items(patterns: list[str], root: Path) -> int:
-    files = {path for pattern in patterns for path in root.glob(pattern)}
+    files = [root / path for path in probe_files(patterns, root)]
     lines = (path.read_text(encoding="utf-8").splitlines() for path in files)
     return sum(bool(line.strip()) for file in lines for line in file)
 

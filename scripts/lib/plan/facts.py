@@ -12,6 +12,7 @@ from pydantic import Field
 from scripts.lib.base.schema import Strict
 from scripts.lib.checkpoints.errors import CheckpointError
 from scripts.lib.checkpoints.manifest import Manifest, Scheme, Shape, TensorSummary
+from scripts.lib.checkpoints.presets import PRESET_GROUP, PRESETS
 from scripts.lib.checkpoints.scheme import read_scheme, read_tensors, scheme_from_config
 from scripts.lib.checkpoints.shape import read_shape, shape_from_config
 from scripts.lib.plan.shapes import Counts, count
@@ -20,36 +21,6 @@ from scripts.lib.study.models import Checkpoint, HubSource, PackageSource, Quant
 
 NOT_KNOWN = "not known until the checkpoint is fetched"
 DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-
-MADE = {
-    "W8A8": (
-        "w8a8-int8",
-        8,
-        "int",
-        "channel",
-        "8-bit integer weights per channel; activations 8-bit integer, dynamic per token",
-    ),
-    "W8A16": ("w8a16-int8", 8, "int", "group", "8-bit integer weights; activations 16-bit"),
-    "W4A16": ("w4a16", 4, "int", "group", "4-bit integer weights; activations 16-bit"),
-    "FP8_DYNAMIC": (
-        "w8a8-fp8",
-        8,
-        "float",
-        "channel",
-        "8-bit floating-point weights per channel; "
-        "activations 8-bit floating-point, dynamic per token",
-    ),
-    "FP8": (
-        "w8a8-fp8",
-        8,
-        "float",
-        "tensor",
-        "8-bit floating-point weights per tensor; activations 8-bit floating-point, static",
-    ),
-}
-"""llm-compressor's preset schemes (compressed-tensors, quant_scheme.py)."""
-PRESET_GROUP = 128
-"""Group size of llm-compressor's W4A16 preset."""
 
 
 class Facts(Strict):
@@ -168,26 +139,23 @@ def _package(source: PackageSource) -> Facts:
 
 def _made(base: Facts, source: QuantizeSource) -> Facts:
     """Derive what llm-compressor would make: the base's shape in the preset's scheme."""
-    name, bits, kind, strategy, words = MADE[source.scheme]
-    group = (source.group_size or PRESET_GROUP) if strategy == "group" else None
-    if source.scheme == "W8A16" and source.group_size is None:
-        strategy, group = "channel", None
+    preset = PRESETS[source.scheme]
     active = source.scheme in ("W8A8", "FP8_DYNAMIC", "FP8")
     scheme = Scheme(
-        scheme=name,
+        scheme=preset.scheme,
         method="compressed-tensors",
-        weight_bits=bits,
-        weight_type=kind,
-        strategy=strategy,
-        group_size=group,
+        weight_bits=preset.bits,
+        weight_type=preset.type,
+        strategy=preset.strategy,
+        group_size=(source.group_size or PRESET_GROUP) if preset.grouped else None,
         symmetric=True,
         act_order=False,
-        activation_bits=bits if active else 16,
-        activation_type=kind if active else "float",
+        activation_bits=preset.bits if active else 16,
+        activation_type=preset.type if active else "float",
         activation_dynamic=source.scheme != "FP8" if active else None,
         activation_strategy=("tensor" if source.scheme == "FP8" else "token") if active else None,
         ignored=source.ignore,
-        words=words,
+        words=preset.words,
     )
     where = f"{base.source}, quantized by llm-compressor ({source.scheme}, {source.method})"
     return Facts(shape=base.shape, scheme=scheme, source=where, missing=base.missing)

@@ -95,9 +95,9 @@ def device_of(host: Host | None, override: HostOverride | None, engine: Engine) 
         return _from_table(named_gpu(override.gpu), override.count)
     if engine.address and not _is_here(engine.address):
         return Device(kind="none", name=f"the machine of {engine.address}")
-    if host and host.gpus and not is_cpu_engine(engine):
+    if host and host.gpus and not engine.is_cpu_build:
         return _from_nvml(host.gpus)
-    cpu_engine = is_cpu_engine(engine) or not engine.environment
+    cpu_engine = engine.is_cpu_build or not engine.environment
     if host and host.memory_gib is not None and cpu_engine:
         return Device(
             kind="cpu",
@@ -107,11 +107,6 @@ def device_of(host: Host | None, override: HostOverride | None, engine: Engine) 
             cpu_flags=host.cpu.flags,
         )
     return Device(kind="none", name="no GPU found")
-
-
-def is_cpu_engine(engine: Engine) -> bool:
-    """Say if an engine's locked environment is a CPU build."""
-    return bool(engine.environment and "cpu" in engine.environment.rsplit("/", 1)[-1])
 
 
 def _is_here(address: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.engine.startup import LogFacts, Startup
 from scripts.lib.plan.draft import Draft, make_draft, served_scheme
-from scripts.lib.plan.gpus import GIB, is_cpu_engine
+from scripts.lib.plan.gpus import GIB
 from scripts.lib.plan.models import Verdict
 from scripts.lib.plan.tables import PlanError
 from scripts.lib.plan.verdict import judge, worst
@@ -36,7 +36,7 @@ def judge_variant(
     if variant not in study.variants:
         known = ", ".join(study.variants)
         raise PlanError(f'the study has no variant "{variant}"; it has {known}')
-    if host and (host.gpus or is_cpu_engine(study.engine_of(variant))):
+    if host and (host.gpus or study.engine_of(variant).is_cpu_build):
         study = study.model_copy(update={"host": None})  # judged is what ran, not what was planned
     baseline = _baseline_facts(study, variant, baseline_startups)
     ready = [startup for startup in startups if startup.ready or startup.facts.ready]

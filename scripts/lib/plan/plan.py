@@ -7,7 +7,7 @@ from pathlib import Path
 from scripts.lib.plan.cost import hours_of, work_of
 from scripts.lib.plan.draft import Draft, make_draft, sentence
 from scripts.lib.plan.gpus import GIB
-from scripts.lib.plan.models import Estimate, ExpectedPath, Plan
+from scripts.lib.plan.models import Estimate, Plan
 from scripts.lib.plan.roofline import compute_bound_from, tpot_floor
 from scripts.lib.plan.shapes import why_not_countable
 from scripts.lib.plan.warnings import warnings_of
@@ -71,13 +71,6 @@ def plan_variant(
         warnings=warnings_of(study, variant, draft, host, version, work),
         not_estimated=missing,
     )
-
-
-def expected_of(
-    study: Study, variant: str, host: Host | None, *, version: str | None = None
-) -> ExpectedPath:
-    """Return only the path that a variant should take."""
-    return make_draft(study, variant, host, version).expected
 
 
 def _weights_gib(draft: Draft) -> Estimate | str:

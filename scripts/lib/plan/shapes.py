@@ -30,8 +30,6 @@ class Layer:
     name: str
     inputs: int
     outputs: int
-    stored: int
-    """Projections that the checkpoint stores for it."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +100,10 @@ def linear_layers(shape: Shape, tensor_parallel: int = 1) -> list[Layer] | None:
     tp = tensor_parallel
     kv = max(1, kv_heads // tp)
     return [
-        Layer("qkv", hidden, (heads // tp + 2 * kv) * size, 3),
-        Layer("o", heads * size // tp, hidden, 1),
-        Layer("gate_up", hidden, 2 * inner // tp, 2),
-        Layer("down", inner // tp, hidden, 1),
+        Layer("qkv", hidden, (heads // tp + 2 * kv) * size),
+        Layer("o", heads * size // tp, hidden),
+        Layer("gate_up", hidden, 2 * inner // tp),
+        Layer("down", inner // tp, hidden),
     ]
 
 

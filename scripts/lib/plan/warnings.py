@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scripts.lib.plan.cost import Work, tokens_of
 from scripts.lib.plan.draft import Draft, make_draft, sentence
-from scripts.lib.plan.gpus import is_cpu_engine
 from scripts.lib.study.models import Study
 from scripts.lib.telemetry.host import Host
 
@@ -28,7 +27,7 @@ def warnings_of(
             f"KV cache in {kv_dtype} without scales in the checkpoint: the engine uses 1.0, "
             "which can cost accuracy, above all with long contexts."
         )
-    if study.host and is_cpu_engine(study.engine_of(variant)):
+    if study.host and study.engine_of(variant).is_cpu_build:
         found.append(f"The engine is a CPU build: it would not use the {draft.device.name}.")
     if draft.device.kind == "cpu" and study.host is None and host and host.gpus:
         found.append("The engine is a CPU build: the machine's GPUs are not used.")

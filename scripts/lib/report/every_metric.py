@@ -20,9 +20,9 @@ def every_metric(rows: Sequence[PointRow], names: Names) -> list[Block]:
             title = f"All {plural(len(mine), 'load point')}, every metric"
             tables = list(_metric_tables(mine))
             warnings = [
-                f"{load_title((row.kind, row.level))}: {sentence}"
+                f"{load_title((row.kind, row.level))}: {remark}"
                 for row in mine
-                for sentence in [*row.invalid_reasons, *row.warnings]
+                for remark in [*row.invalid_reasons, *row.warnings]
             ]
             tail: list[Block] = [Text("Remarks:"), Bullets(warnings)] if warnings else []
             absent = _never_measured(mine)

@@ -144,7 +144,7 @@ def _ratio(
     x_label = _X_LABELS[rows[0].kind]
     chart = Chart(
         "ratio", x_label, "Throughput", "multiple of the baseline's", series,
-        reference=1.0, reference_words="baseline",
+        reference=1.0,
     )  # fmt: skip
     about = "Output throughput divided by the baseline's at the same load."
     return chart, f"Throughput against the baseline by {x_label}", about

@@ -93,7 +93,6 @@ class Chart:
     limit: float | None = None
     limit_words: str = ""
     reference: float | None = None
-    reference_words: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,6 @@ class Strip:
 
     label: str
     values: Sequence[float | None]
-    top: float | None = None
 
 
 @dataclass(frozen=True)
@@ -296,7 +294,7 @@ def _strip(axes: Axes, chart: TimeChart, strip: Strip, last: bool) -> None:
         linewidth=1.5,
     )
     peak = max((value for value in strip.values if value is not None), default=0.0)
-    axes.set_ylim(0, strip.top or max(peak * 1.15, 1e-9))
+    axes.set_ylim(0, max(peak * 1.15, 1e-9))
     axes.set_xlim(chart.t_s[0], max(chart.t_s[-1], chart.t_s[0] + 1))
     axes.yaxis.set_major_locator(MaxNLocator(2))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: tidy(y)))

@@ -36,7 +36,6 @@ class Findings:
     files: int = 0
     tables: int = 0
     problems: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:

@@ -103,6 +103,11 @@ class Engine(Strict):
         return self
 
     @property
+    def is_cpu_build(self) -> bool:
+        """Whether its locked environment is a CPU build, by the lock's name."""
+        return bool(self.environment) and "cpu" in PurePath(self.environment or "").name
+
+    @property
     def name(self) -> str:
         """A short name that is fit for paths; the same settings give the same name."""
         if self.environment and not (self.env or self.args):
@@ -264,6 +269,16 @@ class Study(Strict):
     price: Price | None = None
     host: HostOverride | None = None
     on_degraded: Literal["warn", "fail", "skip"] = "warn"
+
+    @property
+    def usd_per_hour(self) -> float | None:
+        """The machine's price; None: the study names none."""
+        return self.price.usd_per_hour if self.price else None
+
+    @property
+    def baseline_first(self) -> list[str]:
+        """The variants' names, the baseline first, the others in the study's order."""
+        return sorted(self.variants, key=lambda name: name != self.baseline)
 
     def engine_of(self, variant: str) -> Engine:
         """Return the engine that serves ``variant``."""
