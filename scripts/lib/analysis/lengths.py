@@ -12,6 +12,7 @@ import numpy as np
 
 from scripts.lib.analysis.records import RecordError, read_requests
 from scripts.lib.analysis.statistics import Floats
+from scripts.lib.load.lengths import spread
 from scripts.lib.load.results import LoadResult
 
 RECORD = re.compile(
@@ -74,20 +75,6 @@ def _parsed_columns(path: Path) -> tuple[Floats, Floats]:
     table = read_requests(path)
     done = table[table["ok"]]
     return done["input_tokens"].to_numpy(float), done["output_tokens"].to_numpy(float)
-
-
-def spread(values: Floats) -> dict[str, float]:
-    """Return min, p50, mean, p95 and max of token counts, unknown ones left out."""
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return {}
-    return {
-        "min": float(known.min()),
-        "p50": float(np.quantile(known, 0.5)),
-        "mean": float(known.mean()),
-        "p95": float(np.quantile(known, 0.95)),
-        "max": float(known.max()),
-    }
 
 
 def _means(results: Sequence[LoadResult]) -> dict[str, dict[str, float]]:

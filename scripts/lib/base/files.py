@@ -39,12 +39,17 @@ def sha256_of(path: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Write ``text`` in one step: the file holds all of it or its former content."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write ``data`` in one step, as :func:`write_text` does."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         temporary.chmod(0o644)
         temporary.replace(path)
     except BaseException:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 from tokenizers import Tokenizer
 
 from scripts.lib.base.files import sha256_of
+from scripts.lib.load.lengths import spread
 from scripts.lib.load.prompt_files import jsonl_samples, sharegpt_samples, trace_samples
 from scripts.lib.load.samples import DatasetError, Sample, Samples
 from scripts.lib.load.synthetic import prefix_samples, random_samples
@@ -81,24 +81,11 @@ def describe(samples: Samples, used: Sequence[Sample], requests: int) -> dict[st
     """Return what load.json says of the data set: its file, hash, lengths, and cycles."""
     info = dict(samples.info)
     info["distinct_prompts"] = len({id(sample) for sample in used})
-    info["input_tokens"] = lengths([sample.input_tokens for sample in used])
-    info["output_tokens_asked"] = lengths([sample.output_tokens for sample in used])
+    info["input_tokens"] = spread([sample.input_tokens for sample in used])
+    info["output_tokens_asked"] = spread([sample.output_tokens for sample in used])
     if samples.exhausted and requests > len(samples.drawn):
         info["warning"] = (
             f"the data set has {len(samples.drawn)} usable prompts for up to {requests} requests "
             "of a point: they are used in cycles"
         )
     return info
-
-
-def lengths(values: Sequence[float]) -> dict[str, float]:
-    """Return min, p50, mean, p95 and max; empty without values."""
-    if not values:
-        return {}
-    return {
-        "min": float(min(values)),
-        "p50": float(np.percentile(values, 50)),
-        "mean": float(np.mean(values)),
-        "p95": float(np.percentile(values, 95)),
-        "max": float(max(values)),
-    }

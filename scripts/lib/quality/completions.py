@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from scripts.lib.base.files import write_bytes
 from scripts.lib.base.model_files import first_problem
 
 
@@ -99,7 +100,4 @@ def write_completions(path: Path, records: Iterable[dict[str, Any]]) -> None:
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as file:
         for record in records:
             file.write(json.dumps(record, ensure_ascii=False, sort_keys=True).encode() + b"\n")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_bytes(buffer.getvalue())
-    part.replace(path)
+    write_bytes(path, buffer.getvalue())
