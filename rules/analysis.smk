@@ -37,7 +37,7 @@ rule build_tables:
         quality=all_quality(),
         kernels=of_variants("results/{study}/kernels/{variant}.json"),
         plans=of_variants("results/{study}/plan/{variant}.json"),
-        code=code("lib/analysis/*.py"),
+        code=code("lib/analysis/**/*.py"),
     output:
         "results/{study}/tables/analysis.json",
     log:
@@ -58,7 +58,7 @@ rule summarise_study:
         study="results/{study}/study.json",
         host="results/{study}/host.json",
         analysis="results/{study}/tables/analysis.json",
-        code=code("lib/analysis/*.py"),
+        code=code("lib/analysis/**/*.py"),
     output:
         summary="results/{study}/summary.json",
         alerts="results/{study}/alerts.yaml",

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from scripts.lib.analysis.analyse import analyse_study
-from scripts.lib.analysis.records import RecordError
+from scripts.lib.analysis.points.records import RecordError
 from scripts.lib.analysis.tables import TableError, write_tables
 from scripts.lib.study.specs import read_study
 

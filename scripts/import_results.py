@@ -8,12 +8,12 @@ import shlex
 import sys
 from pathlib import Path
 
-from scripts.lib.analysis.alerts import alerts_text
 from scripts.lib.analysis.analyse import analyse_study
 from scripts.lib.analysis.assemble import assemble
+from scripts.lib.analysis.decision.alerts import alerts_text
 from scripts.lib.analysis.import_points import ImportProblem
 from scripts.lib.analysis.importer import import_study
-from scripts.lib.analysis.records import RecordError
+from scripts.lib.analysis.points.records import RecordError
 from scripts.lib.analysis.study_folder import StudyFolder
 from scripts.lib.analysis.tables import TableError, write_tables
 from scripts.lib.base.files import write_json, write_text

@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from scripts.lib.analysis.alerts import alerts_text
 from scripts.lib.analysis.assemble import assemble
+from scripts.lib.analysis.decision.alerts import alerts_text
 from scripts.lib.base.files import write_json, write_text
 from scripts.lib.base.model_files import ModelError
 from scripts.lib.study.specs import read_study

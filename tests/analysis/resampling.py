@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scripts.lib.analysis.comparisons import compare
-from scripts.lib.analysis.digest import Digest
+from scripts.lib.analysis.comparison.comparisons import compare
+from scripts.lib.analysis.points.digest import Digest
 from scripts.lib.study.models import Study
 from tests import factories
 

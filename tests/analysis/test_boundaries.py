@@ -1,6 +1,6 @@
 import pytest
 
-from scripts.lib.analysis.boundaries import find_boundaries
+from scripts.lib.analysis.points.boundaries import find_boundaries
 from scripts.lib.analysis.summary import PointRow
 
 

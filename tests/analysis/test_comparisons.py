@@ -3,9 +3,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scripts.lib.analysis.comparisons import compare, is_higher_better, noise_floor, samples_of
-from scripts.lib.analysis.digest import digest_runs
-from scripts.lib.analysis.records import find_runs
+from scripts.lib.analysis.comparison.comparisons import (
+    compare,
+    is_higher_better,
+    noise_floor,
+    samples_of,
+)
+from scripts.lib.analysis.points.digest import digest_runs
+from scripts.lib.analysis.points.records import find_runs
 from tests import factories
 from tests.analysis import resampling
 

@@ -1,8 +1,8 @@
 import pytest
 
-from scripts.lib.analysis.crossover import bits_of, find_crossovers
-from scripts.lib.analysis.digest import digest_runs
-from scripts.lib.analysis.records import find_runs
+from scripts.lib.analysis.comparison.crossover import bits_of, find_crossovers
+from scripts.lib.analysis.points.digest import digest_runs
+from scripts.lib.analysis.points.records import find_runs
 from tests import factories
 from tests.factories import Recipe, Speed
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scripts.lib.analysis.decision import decide
-from scripts.lib.analysis.diagnosis import diagnose
-from scripts.lib.analysis.paired import Paired, difference_interval, items_needed
-from scripts.lib.analysis.quality_need import items_for_proof
+from scripts.lib.analysis.comparison.paired import Paired, difference_interval, items_needed
+from scripts.lib.analysis.comparison.quality_need import items_for_proof
+from scripts.lib.analysis.decision.decide import decide
+from scripts.lib.analysis.diagnosis.diagnose import diagnose
 from scripts.lib.analysis.summary import Value
 from tests.analysis.materials import (
     comparison,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from scripts.lib.analysis.diagnosis import diagnose
+from scripts.lib.analysis.diagnosis.diagnose import diagnose
 from scripts.lib.analysis.summary import Value
 from scripts.lib.load.results import Client, Latency, LoadResult, Point, ServerView
 from tests.analysis.materials import (

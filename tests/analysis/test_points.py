@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from scripts.lib.analysis.points import build_points
-from scripts.lib.analysis.records import find_runs
+from scripts.lib.analysis.points.records import find_runs
+from scripts.lib.analysis.points.rows import build_points
 from scripts.lib.load.results import Client, SteadyWindow
 from tests import factories
 from tests.factories import Recipe, Speed

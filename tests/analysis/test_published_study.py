@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scripts.lib.analysis.analyse import analyse_study
-from scripts.lib.analysis.cost import study_cost_usd
+from scripts.lib.analysis.points.cost import study_cost_usd
 from scripts.lib.base.files import write_json
 from scripts.lib.engine.startup import LogFacts
 from scripts.lib.quality.results import ItemResult, QualityResult

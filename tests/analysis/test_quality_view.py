@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scripts.lib.analysis.paired import (
+from scripts.lib.analysis.comparison.paired import (
     Paired,
     difference_interval,
     items_needed,
     judge_paired,
     mcnemar_p,
 )
-from scripts.lib.analysis.quality_view import build_quality
+from scripts.lib.analysis.comparison.quality_view import build_quality
 from scripts.lib.quality.results import QualityResult
 from tests import factories
 

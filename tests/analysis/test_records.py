@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from scripts.lib.analysis.records import RecordError, find_runs, load_run, read_requests
+from scripts.lib.analysis.points.records import RecordError, find_runs, load_run, read_requests
 from scripts.lib.base.files import read_json, write_json
 from tests import factories
 

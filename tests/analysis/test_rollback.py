@@ -9,9 +9,9 @@ import subprocess
 import pytest
 import yaml
 
-from scripts.lib.analysis.alerts import alert_name, alert_rules, alerts_text
-from scripts.lib.analysis.decision import decide
-from scripts.lib.analysis.metric_names import histogram_name, kv_usage_name, version_tuple
+from scripts.lib.analysis.decision.alerts import alert_name, alert_rules, alerts_text
+from scripts.lib.analysis.decision.decide import decide
+from scripts.lib.analysis.decision.metric_names import histogram_name, kv_usage_name, version_tuple
 from scripts.lib.analysis.summary import Value
 from tests.analysis.materials import failure, make_material, make_study, quality, row, startup
 

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from scripts.lib.analysis.windows import counter_growth, engine_window, gpu_window
+from scripts.lib.analysis.points.windows import counter_growth, engine_window, gpu_window
 
 T = np.arange(0.0, 21.0)
 

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from scripts.lib.analysis.boundaries import find_boundaries
-from scripts.lib.analysis.comparisons import compare, noise_floor
-from scripts.lib.analysis.crossover import find_crossovers
-from scripts.lib.analysis.digest import Digest, digest_run
+from scripts.lib.analysis.comparison.comparisons import compare, noise_floor
+from scripts.lib.analysis.comparison.crossover import find_crossovers
+from scripts.lib.analysis.comparison.quality_view import build_quality
 from scripts.lib.analysis.ledger import Start, build_ledger
-from scripts.lib.analysis.points import rows_from_digests
-from scripts.lib.analysis.quality_view import build_quality
-from scripts.lib.analysis.records import RecordError, Run, find_runs
+from scripts.lib.analysis.points.boundaries import find_boundaries
+from scripts.lib.analysis.points.digest import Digest, digest_run
+from scripts.lib.analysis.points.records import RecordError, Run, find_runs
+from scripts.lib.analysis.points.rows import rows_from_digests
+from scripts.lib.analysis.points.timelines import build_timeline
 from scripts.lib.analysis.stamps import stamp_of
 from scripts.lib.analysis.summary import FailureRow, Timeline
 from scripts.lib.analysis.tables import Analysis
-from scripts.lib.analysis.timelines import build_timeline
 from scripts.lib.base.model_files import Model, read_model
 from scripts.lib.engine.startup import Startup
 from scripts.lib.plan.models import Plan, Verdict

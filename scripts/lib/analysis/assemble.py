@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from scripts.lib.analysis.cost import study_cost_usd
-from scripts.lib.analysis.decision import decide
-from scripts.lib.analysis.diagnosis import diagnose
+from scripts.lib.analysis.decision.decide import decide
+from scripts.lib.analysis.diagnosis.diagnose import diagnose
 from scripts.lib.analysis.formulas import FORMULAS
 from scripts.lib.analysis.import_models import ImportNote
-from scripts.lib.analysis.lengths import realised_lengths
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.not_measured import not_measured
+from scripts.lib.analysis.points.cost import study_cost_usd
+from scripts.lib.analysis.points.lengths import realised_lengths
 from scripts.lib.analysis.provenance import provenance
 from scripts.lib.analysis.sanitize import clean_command
 from scripts.lib.analysis.study_folder import StudyFolder

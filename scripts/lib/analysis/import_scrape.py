@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from scripts.lib.analysis.diagnosis.point_rules import WHOLE_LIFE
 from scripts.lib.analysis.import_points import ImportProblem
-from scripts.lib.analysis.point_rules import WHOLE_LIFE
 from scripts.lib.analysis.thresholds import PREFIX_DECISIVE
 from scripts.lib.load import limits
 from scripts.lib.load.results import Point

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from scripts.lib.analysis.analyse import analyse_study
-from scripts.lib.analysis.records import RecordError
+from scripts.lib.analysis.points.records import RecordError
 from scripts.lib.analysis.tables import Analysis, TableError, write_tables
 from scripts.lib.report.archive import MANIFEST, SUMS
 from scripts.lib.report.scrub import Machine, Scrubber

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
-from scripts.lib.analysis.comparisons import (
+from scripts.lib.analysis.comparison.comparisons import (
     RESTART_BAND,
     Samples,
     band_of,
@@ -18,7 +18,7 @@ from scripts.lib.analysis.comparisons import (
     points_of,
     samples_at,
 )
-from scripts.lib.analysis.digest import Digest
+from scripts.lib.analysis.points.digest import Digest
 from scripts.lib.analysis.statistics import MIN_RUNS_FOR_INTERVAL, compare_repeats, holm
 from scripts.lib.analysis.summary import Crossover
 from scripts.lib.analysis.wording import percent

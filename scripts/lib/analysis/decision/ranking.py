@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from scripts.lib.analysis import thresholds
+from scripts.lib.analysis.decision.operating import common_ceiling, operating_row
 from scripts.lib.analysis.material import Material
-from scripts.lib.analysis.operating import common_ceiling, operating_row
 from scripts.lib.analysis.summary import PointRow, Value
 from scripts.lib.analysis.wording import at, metric_words, number, percent, value_of
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scripts.lib.analysis.digest import Digest
+from scripts.lib.analysis.points.digest import Digest
 from scripts.lib.analysis.statistics import (
     MIN_RUNS_FOR_INTERVAL,
     Floats,

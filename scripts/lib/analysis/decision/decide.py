@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scripts.lib.analysis import gates as gating
-from scripts.lib.analysis.limitations import limitations
-from scripts.lib.analysis.material import Material
-from scripts.lib.analysis.quality_need import more_items
-from scripts.lib.analysis.ranking import (
+from scripts.lib.analysis.comparison.quality_need import more_items
+from scripts.lib.analysis.decision import gates as gating
+from scripts.lib.analysis.decision.limitations import limitations
+from scripts.lib.analysis.decision.ranking import (
     LOWER_IS_BETTER,
     Ranking,
     choose,
@@ -16,7 +15,8 @@ from scripts.lib.analysis.ranking import (
     rank,
     tied,
 )
-from scripts.lib.analysis.rollback import rollback_conditions
+from scripts.lib.analysis.decision.rollback import rollback_conditions
+from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.summary import Candidate, Decision, Gate, Value
 from scripts.lib.analysis.wording import interval, listed, metric_words, number
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from scripts.lib.analysis import point_rules, study_rules, window_rules
+from scripts.lib.analysis.diagnosis import point_rules, study_rules, window_rules
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.summary import Finding, PointRow
 from scripts.lib.analysis.wording import at, load_words

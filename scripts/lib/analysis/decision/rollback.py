@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from scripts.lib.analysis.decision.metric_names import histogram_name, kv_usage_name, version_tuple
 from scripts.lib.analysis.material import Material
-from scripts.lib.analysis.metric_names import histogram_name, kv_usage_name, version_tuple
 from scripts.lib.analysis.summary import PointRow, Rollback
 from scripts.lib.analysis.thresholds import ASSUMED_NOISE
 from scripts.lib.analysis.wording import at, number, percent, value_of

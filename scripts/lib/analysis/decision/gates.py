@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from scripts.lib.analysis.comparison.quality_need import need_words
+from scripts.lib.analysis.decision.operating import judged_rows, operating_row
 from scripts.lib.analysis.material import Material
-from scripts.lib.analysis.operating import judged_rows, operating_row
-from scripts.lib.analysis.quality_need import need_words
 from scripts.lib.analysis.summary import Gate, PointRow, QualityView
 from scripts.lib.analysis.wording import at, listed, number, value_of
 

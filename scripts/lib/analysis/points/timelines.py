@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from scripts.lib.analysis.records import Run
+from scripts.lib.analysis.points.records import Run
 from scripts.lib.analysis.statistics import Floats
 from scripts.lib.analysis.summary import Timeline
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from scripts.lib.analysis.records import Run
+from scripts.lib.analysis.points.records import Run
+from scripts.lib.analysis.points.windows import Values, engine_window, gpu_window
 from scripts.lib.analysis.statistics import Floats
 from scripts.lib.analysis.summary import Value
-from scripts.lib.analysis.windows import Values, engine_window, gpu_window
 from scripts.lib.load.requests import COLUMNS, Requests
 from scripts.lib.load.results import Point
 from scripts.lib.load.slo import PER_REQUEST, Goodput, goodput

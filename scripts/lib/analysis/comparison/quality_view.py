@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from statsmodels.stats.proportion import proportion_confint
 
-from scripts.lib.analysis.paired import Paired, items_needed, judge_paired
+from scripts.lib.analysis.comparison.paired import Paired, items_needed, judge_paired
 from scripts.lib.analysis.summary import AxisQuality, QualityView, Value
 from scripts.lib.quality.compare import ItemComparison, compare_to_baseline
 from scripts.lib.quality.results import ItemResult, QualityResult

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scripts.lib.analysis.paired import Paired, difference_interval
+from scripts.lib.analysis.comparison.paired import Paired, difference_interval
 from scripts.lib.analysis.summary import QualityView
 from scripts.lib.study.models import Quality
 

@@ -14,9 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from scripts.lib.analysis.digest import Digest
-from scripts.lib.analysis.latency import run_statistic
-from scripts.lib.analysis.points import group_digests
+from scripts.lib.analysis.points.digest import Digest
+from scripts.lib.analysis.points.latency import run_statistic
+from scripts.lib.analysis.points.rows import group_digests
 from scripts.lib.analysis.statistics import (
     MIN_RUNS_FOR_INTERVAL,
     Difference,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.lib.analysis.records import RecordError, read_requests
+from scripts.lib.analysis.points.records import RecordError, read_requests
 from scripts.lib.analysis.statistics import Floats
 from scripts.lib.load.lengths import spread
 from scripts.lib.load.results import LoadResult

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 
-from scripts.lib.analysis.cost import joules_per, usd_per_million
-from scripts.lib.analysis.digest import NO_RECORDS, Digest, digest_runs
-from scripts.lib.analysis.judgement import judge_point
-from scripts.lib.analysis.latency import (
+from scripts.lib.analysis.points.cost import joules_per, usd_per_million
+from scripts.lib.analysis.points.digest import NO_RECORDS, Digest, digest_runs
+from scripts.lib.analysis.points.judgement import judge_point
+from scripts.lib.analysis.points.latency import (
     NO_LATENCY,
     latency_metrics,
     sample_statistic,
     sample_warnings,
 )
-from scripts.lib.analysis.records import Run
+from scripts.lib.analysis.points.records import Run
 from scripts.lib.analysis.statistics import mean_value, too_few
 from scripts.lib.analysis.summary import PointRow, Value
 from scripts.lib.load.results import Point, SteadyWindow

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scripts.lib.analysis import thresholds as limits
+from scripts.lib.analysis.diagnosis.point_rules import raw_points
 from scripts.lib.analysis.material import Material
-from scripts.lib.analysis.point_rules import raw_points
 from scripts.lib.analysis.summary import PointRow
 from scripts.lib.analysis.wording import at, load_words, number, percent
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from scripts.lib.analysis.decision.operating import judged_rows
+from scripts.lib.analysis.decision.ranking import Ranking, noise_of
+from scripts.lib.analysis.diagnosis.study_rules import starved_baseline
 from scripts.lib.analysis.material import Material
-from scripts.lib.analysis.operating import judged_rows
-from scripts.lib.analysis.ranking import Ranking, noise_of
-from scripts.lib.analysis.study_rules import starved_baseline
 from scripts.lib.analysis.summary import PointRow
 from scripts.lib.analysis.thresholds import ASSUMED_NOISE
 from scripts.lib.analysis.wording import at, listed, number, percent
