@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from scripts.lib.analysis.comparison.paired import Paired, difference_interval, items_needed
 from scripts.lib.analysis.comparison.quality_need import items_for_proof
 from scripts.lib.analysis.decision.decide import decide
+from scripts.lib.analysis.decision.limitations import limitations
+from scripts.lib.analysis.decision.ranking import Ranking
 from scripts.lib.analysis.diagnosis.diagnose import diagnose
+from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.summary import Value
 from tests.analysis.materials import (
     comparison,
@@ -24,6 +27,7 @@ from tests.analysis.materials import (
     sweep,
     verdict,
 )
+from tests.factories import make_manifest
 
 
 def candidate(decision, name):
@@ -286,6 +290,27 @@ def test_all_workloads_must_keep_the_slo():
     decision = decide(make_material(study, points=rows))
     assert decision.variant == "bf16"
     assert "long: misses the SLO" in gate(decision, "int8", "slo").why
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({}, []),
+        ({"tokenizer_fingerprint": None, "chat_template_fingerprint": None}, []),
+        ({"tokenizer_fingerprint": "other"}, ["another tokenizer than bf16"]),
+        ({"chat_template_fingerprint": "other"}, ["another chat template than bf16"]),
+    ],
+)
+def test_another_tokenizer_or_chat_template_is_a_limitation(own, said):
+    same = {"tokenizer_fingerprint": "a", "chat_template_fingerprint": "b"}
+    manifests = {
+        name: make_manifest(name).model_copy(update={**same, **(own if name == "int8" else {})})
+        for name in ("bf16", "int8")
+    }
+    material = Material(study=make_study(), manifests=manifests)
+    found = [line for line in limitations(material, None, Ranking(None)) if " than bf16" in line]
+    assert [line.split(" has ")[1].split(":")[0] for line in found] == said
+    assert all(line.startswith("int8 has ") for line in found)
 
 
 def test_limitations_name_what_weakens_the_answer():

@@ -515,3 +515,20 @@ def test_the_command_line_says_what_is_wrong(tmp_path, capsys, text):
         summary.write_text(text)
     assert main(["--summary", str(summary), "--output", str(tmp_path / "report")]) == 2
     assert str(summary) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "not recorded"),
+        ({"machine_hours": 1.5}, "1.50 hours, from the start to the last token of every load"),
+        (
+            {"machine_hours": 2.0, "study_cost_usd": 3.722, "imported_from": "a table"},
+            "2 hours, as the import file says: 3.72 USD at the study's price",
+        ),
+    ],
+)
+def test_the_time_and_cost_of_the_study_are_said(changes, said):
+    text = render_markdown(build_report(sample_summary(**changes)))
+    assert f"Machine time: {said}" in text.replace("**", "")
+    assert ("a table" in text) == ("imported_from" in changes)

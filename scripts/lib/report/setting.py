@@ -145,10 +145,23 @@ def _provenance(summary: Summary) -> list[Fact]:
     versions = ", ".join(f"{name} {text}" for name, text in sorted(made.workflow_versions.items()))
     return [
         Fact("Study", f"{summary.study}, configuration hash {made.study_hash}"),
+        *([Fact("Imported from", summary.imported_from)] if summary.imported_from else []),
         Fact("Made at", made.created_at),
+        Fact("Machine time", _machine_time(summary)),
         Fact("Git commit", commit),
         Fact("Workflow", f"version {made.tool_version}; {versions}".rstrip("; ")),
     ]
+
+
+def _machine_time(summary: Summary) -> str:
+    if summary.machine_hours is None:
+        return "not recorded"
+    measured = "from the start to the last token of every load measurement"
+    said = "as the import file says" if summary.imported_from else measured
+    text = f"{with_unit(summary.machine_hours, 'hours')}, {said}"
+    if summary.study_cost_usd is None:
+        return text
+    return f"{text}: {with_unit(summary.study_cost_usd, 'USD')} at the study's price"
 
 
 def workload(summary: Summary, names: Names) -> Section:

@@ -80,6 +80,31 @@ def _loads_dummy(engine_args: object) -> bool:
     return isinstance(engine_args, list) and "dummy" in engine_args
 
 
+def _other_inputs(material: Material) -> Iterator[str]:
+    """Say where equal prompts were not the same tokens for a variant and the baseline."""
+    study = material.study
+    base = material.manifests.get(study.variants[study.baseline].checkpoint)
+    for variant, spec in study.variants.items():
+        own = material.manifests.get(spec.checkpoint)
+        if own is None or base is None:
+            continue
+        if differ(own.tokenizer_fingerprint, base.tokenizer_fingerprint):
+            yield (
+                f"{variant} has another tokenizer than {study.baseline}: equal texts are other "
+                "tokens, so token counts and rates do not compare like with like."
+            )
+        if differ(own.chat_template_fingerprint, base.chat_template_fingerprint):
+            yield (
+                f"{variant} has another chat template than {study.baseline}: it was asked the "
+                "quality probes in other words."
+            )
+
+
+def differ(own: str | None, reference: str | None) -> bool:
+    """Return whether two fingerprints are known and not the same."""
+    return None not in (own, reference) and own != reference
+
+
 def _repetitions(material: Material) -> Iterator[str]:
     rows = [row for row in material.points if row.valid]
     if rows and all(row.runs == 1 for row in rows):
@@ -182,6 +207,7 @@ def _attached(material: Material) -> Iterator[str]:
 SOURCES: tuple[Callable[[Material], Iterator[str]], ...] = (
     _host,
     _dummy_weights,
+    _other_inputs,
     _kernels,
     _repetitions,
     _few_requests,
