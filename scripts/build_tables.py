@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         analysis = analyse_study(read_study(options.study), options.results)
         files = write_tables(options.results / "tables", analysis)
     except (RecordError, TableError, ValueError, OSError) as error:
-        print(f"build_tables: {error}", file=sys.stderr)
+        print(error, file=sys.stderr)
         return 2
     print(
         json.dumps(

@@ -16,8 +16,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lock", type=Path, required=True, help="requirements with hashes")
     parser.add_argument("--folder", type=Path, required=True, help="the virtual environment")
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--log", type=Path)
+    parser.add_argument("--output", type=Path, required=True, help="environment.json")
+    parser.add_argument("--log", type=Path, help="keep here what is said")
     options = parser.parse_args(arguments)
     console = Console(f"environment {options.lock.stem}", options.log)
 

@@ -18,8 +18,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", type=Path, required=True, help="specs/engines/<name>.json")
     parser.add_argument("--folder", type=Path, required=True, help="its virtual environment")
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--log", type=Path)
+    parser.add_argument("--output", type=Path, required=True, help="engines/<name>.json")
+    parser.add_argument("--log", type=Path, help="keep here what is said")
     options = parser.parse_args(arguments)
     console = Console(f"engine {options.spec.stem}", options.log)
 

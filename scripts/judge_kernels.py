@@ -23,12 +23,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Parse the command line; 0: judged, 2: the input could not be read (one sentence says why)."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--study", type=Path, required=True, help="the resolved study.json")
-    parser.add_argument("--variant", required=True)
+    parser.add_argument("--variant", required=True, help="its name in the study")
     parser.add_argument("--host", type=Path, help="host.json")
     parser.add_argument("--manifest", type=Path, help="the checkpoint's manifest")
     parser.add_argument("--startup", type=Path, nargs="*", default=[], help="its starts")
-    parser.add_argument("--baseline-startup", type=Path, nargs="*", default=[])
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument(
+        "--baseline-startup", type=Path, nargs="*", default=[], help="starts of the baseline"
+    )
+    parser.add_argument("--output", type=Path, required=True, help="kernels/<variant>.json")
     options = parser.parse_args(arguments)
     try:
         verdict = judge_variant(
@@ -42,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
         write_json(options.output, verdict)
     except (PlanError, OSError, ValueError) as error:
-        print(f"judge_kernels: {error}", file=sys.stderr)
+        print(error, file=sys.stderr)
         return 2
     print(f"{verdict.variant}: {verdict.verdict}. {verdict.summary}", file=sys.stderr)
     return 0

@@ -52,7 +52,9 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--spec", type=Path, required=True, help="its spec, as JSON")
     parser.add_argument("--maker", type=Path, help="the environment of the tools, as JSON")
     parser.add_argument("--source-manifest", type=Path, help="of the checkpoint to quantize")
-    parser.add_argument("--resources", type=Path, default=Path("resources"))
+    parser.add_argument(
+        "--resources", type=Path, default=Path("resources"), help="where checkpoints are kept"
+    )
     parser.add_argument("--output", type=Path, required=True, help="the manifest to write")
     parser.add_argument("--log", type=Path, help="keep here what is said")
     return parser.parse_args(arguments)

@@ -20,9 +20,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Parse the command line; 0: done, 2: the input could not be read (one sentence says why)."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--study", type=Path, help="the resolved study.json")
-    parser.add_argument("--variant")
+    parser.add_argument("--variant", help="its name in the study")
     parser.add_argument("--host", type=Path, help="host.json")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, help="plan/<variant>.json")
     parser.add_argument("--engine-version", help="instead of the one that the lock pins")
     parser.add_argument("--show", type=Path, nargs="+", help="plans to print as one table")
     options = parser.parse_args(arguments)
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             _plan(options)
     except (PlanError, OSError, ValueError) as error:
-        print(f"plan_variant: {error}", file=sys.stderr)
+        print(error, file=sys.stderr)
         return 2
     return 0
 

@@ -17,12 +17,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and ask; ``quality.json`` is written last."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--variant", type=Path, required=True, help="its spec")
-    parser.add_argument("--engine-spec", type=Path, required=True)
+    parser.add_argument("--engine-spec", type=Path, required=True, help="specs/engines/<name>.json")
     parser.add_argument("--engine", type=Path, required=True, help="engines/<name>.json")
     parser.add_argument("--checkpoint", type=Path, required=True, help="its manifest")
     parser.add_argument("--probes", type=Path, required=True, help="specs/probes/quality.json")
     parser.add_argument("--output", type=Path, required=True, help="quality.json")
-    parser.add_argument("--log", type=Path)
+    parser.add_argument("--log", type=Path, help="keep here what is said")
     options = parser.parse_args(arguments)
     console = Console(f"{options.variant.stem} · quality", options.log)
 
