@@ -58,8 +58,6 @@ def point_of(answers: list[Answered], level: Level | None = None, **finished: ob
         "peak_memory_mib": 30.0,
         "loop_lag_ms": [1.0] * 200,
         "read_lag_ms": array("d", [0.0, 4.0]),
-        "peak_in_flight": 1,
-        "reconnects": 0,
         "retries": 0,
     }
     return build_point(

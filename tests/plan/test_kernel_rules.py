@@ -137,7 +137,7 @@ def test_a_group_size_that_marlin_does_not_know_is_unknown():
 
 
 def test_a_cpu_width_that_is_no_multiple_of_32_is_unsupported():
-    layers = [Layer("qkv", 48, 100, 3)]
+    layers = [Layer("qkv", 48, 100)]
     path = expected_path(Case(GPTQ_64, cpu(), "0.32.0", layers, "bf16"))
     assert path.kind == "unsupported"
 

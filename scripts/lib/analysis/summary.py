@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from scripts.lib.base.schema import SCHEMA_VERSION, Strict
 from scripts.lib.engine.startup import Degradation, Failure
@@ -21,6 +21,12 @@ class Value(Strict):
     high: float | None = None
     n: int | None = Field(default=None, description="Samples behind it.")
     ratio_to_baseline: float | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Value:
+        if (self.value is None) == (self.missing is None):
+            raise ValueError("give either the value or the reason why there is none")
+        return self
 
 
 class EngineView(Strict):

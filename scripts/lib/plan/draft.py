@@ -162,7 +162,7 @@ def _room(draft: Draft) -> Room | None:
     shape = draft.facts.shape
     size = draft.settings.whole("kv-cache-memory-bytes")
     if size:
-        return Room(size, f"--kv-cache-memory-bytes {size}")
+        return Room(size, 0, f"--kv-cache-memory-bytes {size}")
     if draft.device.kind == "cpu":
         return cpu_room(draft.device, draft.loaded, draft.settings, draft.version)
     if shape is None:

@@ -146,6 +146,8 @@ class Room:
     """What a device leaves for the KV cache, per GPU."""
 
     bytes: int
+    overhead: int
+    """Taken by what is neither weights nor KV cache."""
     how: str
 
 
@@ -173,7 +175,7 @@ def gpu_room(
         f"{peak / GIB:.2f} ({tokens} batched tokens, {sequences} sequences), CUDA context and "
         f"libraries {fixed:.2f}, CUDA graphs {graphs / GIB:.2f} GiB"
     )
-    return Room(budget - loaded - overhead, how)
+    return Room(budget - loaded - overhead, overhead, how)
 
 
 def engine_constant(key: str, version: str | None) -> float:
@@ -247,19 +249,19 @@ def cpu_room(device: Device, loaded: int, settings: Settings, version: str | Non
     space = settings.environment.get("VLLM_CPU_KVCACHE_SPACE", "").strip()
     if space.isdigit() and int(space):
         size = int(space) * GIB
-        return Room(size, f"VLLM_CPU_KVCACHE_SPACE={space} GiB")
+        return Room(size, 0, f"VLLM_CPU_KVCACHE_SPACE={space} GiB")
     fixed = engine_constant("cpu_kv_gib", version)
     if fixed:
         size = int(fixed * GIB)
         how = f"{fixed:g} GiB, this version's default without VLLM_CPU_KVCACHE_SPACE"
-        return Room(size, how)
+        return Room(size, 0, how)
     if device.memory_bytes is None:
         return None
     memory = device.memory_bytes
     share = engine_constant("cpu_kv_share", version)
     if share:
         how = f"{share:g} of {memory / GIB:.1f} GiB of memory (assumed: one NUMA node)"
-        return Room(int(memory * share), how)
+        return Room(int(memory * share), 0, how)
     given = settings.number("gpu-memory-utilization")
     share = given or engine_constant("gpu_memory_utilization", version)
     how = (
@@ -267,7 +269,7 @@ def cpu_room(device: Device, loaded: int, settings: Settings, version: str | Non
         f"{'' if given else ' (the default)'} - weights {loaded / GIB:.2f} GiB; what else the "
         "process holds is not known beforehand"
     )
-    return Room(int(memory * share) - loaded, how)
+    return Room(int(memory * share) - loaded, 0, how)
 
 
 def kv_tokens(room: Room, bytes_per_token: float, block: int) -> int:
