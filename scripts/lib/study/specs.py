@@ -39,6 +39,8 @@ class EngineSpec(Strict):
 
     name: str
     engine: Engine
+    serves: bool = Field(description="It serves a variant.")
+    makes: bool = Field(description="It makes checkpoints.")
 
 
 class ProbesSpec(Strict):
@@ -79,10 +81,11 @@ def _specs(study: Study) -> dict[tuple[str, str], Any]:
         ("checkpoints", name): dump(checkpoint) for name, checkpoint in study.checkpoints.items()
     }
     for name, variant in study.variants.items():
-        spec = VariantSpec(
-            name=name, variant=_measured_part(variant), engine=study.engine_of(name).name
+        specs["variants", name] = dump(
+            VariantSpec(
+                name=name, variant=_measured_part(variant), engine=study.engine_of(name).name
+            )
         )
-        specs["variants", name] = dump(spec)
     for name, workload in study.workloads.items():
         search = study.slo_search
         specs["workloads", name] = dump(
@@ -90,8 +93,12 @@ def _specs(study: Study) -> dict[tuple[str, str], Any]:
                 name=name, workload=workload, slo=study.slo if search else None, slo_search=search
             )
         )
-    for engine in [study.maker, *(study.engine_of(name) for name in study.variants)]:
-        specs["engines", engine.name] = dump(EngineSpec(name=engine.name, engine=engine))
+    serving = [study.engine_of(name) for name in study.variants]
+    for engine in [study.maker, *serving]:
+        spec = EngineSpec(
+            name=engine.name, engine=engine, serves=engine in serving, makes=engine == study.maker
+        )
+        specs["engines", engine.name] = dump(spec)
     if study.quality:
         # The margin judges answers; it does not change them.
         asked = study.quality.model_copy(update={"non_inferiority_margin": 0.0})
