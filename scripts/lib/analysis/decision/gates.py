@@ -132,8 +132,8 @@ def valid(material: Material, variant: str) -> Gate:
         if not any(row.valid for row in rows if row.workload == workload)
     ]
     if missing:
-        reasons = list(dict.fromkeys(r for row in rows for r in row.invalid_reasons))
-        why = f"no valid load point on {listed(missing)}: {'; '.join(reasons) or 'none measured'}"
+        found = _invalid_words([row for row in rows if row.workload in missing])
+        why = f"no valid load point on {listed(missing)}: {found or 'none measured'}"
         return Gate(gate="valid", passed=None, why=why, source=source)
     good = sum(row.valid for row in rows)
     why = f"{good} of {len(rows)} load points are valid"
@@ -201,12 +201,27 @@ def _slo_on(material: Material, variant: str, workload: str) -> tuple[bool | Non
 def _unjudged_words(rows: list[PointRow]) -> str:
     if not rows:
         return "not measured"
-    reasons = [
-        *(r for row in rows for r in row.invalid_reasons),
-        *(w for row in rows for w in row.warnings if "not judged" in w),
-    ]
-    first = list(dict.fromkeys(reasons))[:3]
+    if not any(row.valid for row in rows):
+        return "could not be judged at any load: no load point is valid"
+    warnings = [w for row in rows for w in row.warnings if "not judged" in w]
+    first = list(dict.fromkeys(warnings))[:3]
     return f"could not be judged at any load: {'; '.join(first) or 'no limit applies'}"
+
+
+def _invalid_words(rows: list[PointRow]) -> str:
+    """Say each kind of reason (its words before the colon) once, where, and with one example."""
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        for reason in row.invalid_reasons:
+            kind, _, detail = reason.partition(": ")
+            kinds.setdefault(kind, []).append((at(row), detail))
+    words = []
+    for kind, found in kinds.items():
+        places = list(dict.fromkeys(place for place, _ in found))
+        where = "every load point" if len(places) == len(rows) > 1 else listed(places)
+        example = f" (at {found[0][0]}: {found[0][1]})" if found[0][1] else ""
+        words.append(f"{kind}, at {where}{example}")
+    return "; ".join(words)
 
 
 COST = ("usd_per_million_good_tokens", "usd_per_million_output_tokens")
