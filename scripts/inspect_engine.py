@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     def job() -> None:
         spec = read_model(options.spec, EngineSpec)
         console.say("importing what a study needs of it")
-        info = inspect_engine(spec.name, spec.engine, options.folder, Path.cwd())
+        info = inspect_engine(spec, options.folder, Path.cwd())
         write_json(options.output, info)
         found = ", ".join(f"{name} {version}" for name, version in info.versions.items())
         console.say(found or "its versions are not known before it runs")
