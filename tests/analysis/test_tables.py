@@ -6,6 +6,7 @@ import pytest
 
 from scripts import build_tables
 from scripts.lib.analysis.analyse import analyse_study
+from scripts.lib.analysis.ledger import Start, build_ledger
 from scripts.lib.analysis.stamps import stamp_of
 from scripts.lib.analysis.tables import (
     Analysis,
@@ -15,6 +16,7 @@ from scripts.lib.analysis.tables import (
     write_tables,
 )
 from scripts.lib.base.files import read_json, write_json
+from scripts.lib.engine.startup import LogFacts, Startup
 from tests import factories
 from tests.factories import Recipe, Speed
 
@@ -62,6 +64,24 @@ def test_a_failed_variant_is_one_row_a_stage_and_the_rest_goes_on(analysis):
     rows = [(row.variant, row.stage, row.failure.kind) for row in analysis.failures]
     assert rows == [("fp8-dynamic", "start", "oom"), ("fp8-dynamic", "quality", "oom")]
     assert analysis.failures[0].failure.hint
+
+
+def test_an_engine_that_prints_blocks_has_kv_tokens_in_the_ledger():
+    """V0 prints the number of blocks; a baseline without tokens could not be called starved."""
+    facts = LogFacts(ready=True, gpu_blocks=1000, kv_cache_tokens_from_blocks=16_000)
+    startup = Startup(
+        variant="bf16",
+        command=[],
+        environment={},
+        started_at="",
+        ready_s=1,
+        ready=True,
+        facts=facts,
+    )
+    study = factories.make_study(RECIPE)
+    (row,) = build_ledger(study, {"bf16": [Start(startup, "startup.json")]}, {})
+    assert row.kv_cache_tokens.value == 16_000
+    assert facts.model_copy(update={"kv_cache_tokens": 15_984}).kv_tokens == 15_984
 
 
 def test_the_json_gives_the_analysis_back(analysis, tables):

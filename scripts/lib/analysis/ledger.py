@@ -59,7 +59,7 @@ def _row(name: str, start: Start, starts: int, plan: Plan | None) -> LedgerRow:
     return LedgerRow(
         variant=name,
         weights_gib=fact(facts.weights_gib),
-        kv_cache_tokens=fact(facts.kv_cache_tokens),
+        kv_cache_tokens=fact(facts.kv_tokens),
         max_concurrency=fact(facts.max_concurrency),
         planned_weights_gib=planned("weights_gib"),
         planned_kv_cache_tokens=planned("kv_cache_tokens"),

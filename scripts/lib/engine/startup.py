@@ -64,6 +64,12 @@ class LogFacts(Strict):
     starts_in_file: int = Field(default=1, description="The facts are the last one's.")
     evidence: dict[str, str] = Field(default={}, description="Key -> the line it was read from.")
 
+    @property
+    def kv_tokens(self) -> int | None:
+        """The KV cache in tokens: as printed, or from the blocks that V0 prints instead."""
+        printed = self.kv_cache_tokens
+        return self.kv_cache_tokens_from_blocks if printed is None else printed
+
 
 class Startup(Strict):
     """``startup.json``: one start of one server."""

@@ -30,7 +30,7 @@ def kv_tokens(material: Material, variant: str) -> float | None:
         if row.variant == variant and row.kv_cache_tokens.value is not None:
             return row.kv_cache_tokens.value
     startup = material.startups.get(variant)
-    return startup.facts.kv_cache_tokens if startup else None
+    return startup.facts.kv_tokens if startup else None
 
 
 def tokens_per_request(material: Material, row: PointRow) -> float | None:
