@@ -9,12 +9,14 @@ from scripts.lib.quality.grading import GradedItem, grade_completion
 from scripts.lib.quality.probes import ProbeItem
 
 
-def item(grader: dict[str, Any], *, tools: list[dict[str, Any]] | None = None) -> ProbeItem:
+def item(
+    grader: dict[str, Any], *, tools: list[dict[str, Any]] | None = None, question: str = "?"
+) -> ProbeItem:
     return ProbeItem.model_validate(
         {
             "id": "x",
             "axis": "a",
-            "messages": [{"role": "user", "content": "?"}],
+            "messages": [{"role": "user", "content": question}],
             "tools": tools or [],
             "grader": grader,
         }
@@ -28,8 +30,9 @@ def grade(
     calls: list[Any] | None = None,
     tools: list[dict[str, Any]] | None = None,
     finish_reason: str = "stop",
+    question: str = "?",
 ) -> GradedItem:
     completion = Completion.model_validate(
         {"id": "x", "text": text, "tool_calls": calls, "finish_reason": finish_reason}
     )
-    return grade_completion(item(grader, tools=tools), completion)
+    return grade_completion(item(grader, tools=tools, question=question), completion)

@@ -40,7 +40,8 @@ _CONCLUDES = re.compile(
     r"|따라서|그러므로|그래서|즉|결론|결국|맞|정답",
     re.IGNORECASE,
 )
-_QUESTION = re.compile(r"[^.!?。\n]*\?+")
+_SENTENCES = re.compile(r"[^.!?。\n]*+[.!?。\n]*+")
+_COLON = re.compile(r"\W{0,8}?[:?](?=\s*\S)")
 _EITHER = re.compile(r"\bor\b|/|또는|혹은", re.IGNORECASE)
 _AMONG = re.compile(r"\s*중(?:에서|에)?\s")
 _OF = re.compile(r"\b(?:of|between|among)\s+$", re.IGNORECASE)
@@ -110,20 +111,28 @@ def _without_the_question(text: str, options: list[Option]) -> str:
     Nor with "예, 아니오 중" or "of A, B and C,".
     """
     mentions = mentions_in(text, options)
-    for place in range(len(mentions)):
+    end = 0
+    for place, mention in enumerate(mentions):
+        if mention.start < end:
+            continue
         named, end = joined(text, mentions, place)
-        rest = re.match(r"\W*?[:?]\s*(?=\S)", text[end : end + 20])
-        first = mentions[place].start
-        either = rest and _EITHER.search(text, first, end)
-        among = len(named) > 1 and (
-            _AMONG.match(text, end)
-            or (text[end : end + 1] == "," and _OF.search(text[max(0, first - 20) : first]))
-        )
-        if (either or among) and mentions_in(text[end + 1 :], options):
-            text = text[:first] + text[end + (rest.end() - 1 if rest else 1) :]
+        cut = _end_of_question(text, mention.start, end) if len(named) > 1 else None
+        if cut is not None and mentions_in(text[cut:], options):
+            text = text[: mention.start] + text[cut:]
             break
-    asked = _QUESTION.sub(" ", text)
+    asked = _SENTENCES.sub(lambda found: " " if found[0].endswith("?") else found[0], text)
     return asked if mentions_in(without_marks(asked), options) else text
+
+
+def _end_of_question(text: str, start: int, end: int) -> int | None:
+    """Return where the question ends that a list of options belongs to; None: it is none."""
+    rest = _COLON.match(text, end)
+    if rest and _EITHER.search(text, start, end):
+        return rest.end()
+    if _AMONG.match(text, end):
+        return end
+    of = text[end : end + 1] == "," and _OF.search(text[max(0, start - 20) : start])
+    return end + 1 if of else None
 
 
 def _without_list(text: str, options: list[Option]) -> str:

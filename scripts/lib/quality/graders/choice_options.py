@@ -8,15 +8,23 @@ from dataclasses import dataclass
 
 from scripts.lib.quality.graders.phrases import case_kept, pattern_of
 
-_OTHER_SPELLINGS = {"예": ("네",), "네": ("예",), "아니오": ("아니요", "아뇨"), "아니요": ("아니오", "아뇨")}
+_OTHER_SPELLINGS = {
+    "예": ("네",),
+    "네": ("예",),
+    "아니오": ("아니요", "아뇨"),
+    "아니요": ("아니오", "아뇨"),
+}
 _ORDER = frozenset("가나다라마바사아자차카타파하")
 _ARTICLE_OR_PRONOUN = {"A", "I"}
-_AFTER_A_LETTER = r"(?!\s+(?!(?:is|was|or|and|because|since|as|would|has|seems|fits|must|it)\b)[a-z])"
+_AFTER_A_LETTER = (
+    r"(?!\s+(?!(?:is|was|or|and|because|since|as|would|has|seems|fits|must|it)\b)[a-z])"
+)
 _AFTER_NO = (
     r"(?=\s*(?:$|[^\w\s\-])|\s*\n|\s+(?:it|he|she|they|we|you|i|this|that|there|the|because|since|as"
     r"|and|or|but|nor|wait|actually)\b)"
 )
 _YES = r"(?<!\w)네(?=\s*(?:$|[.,!?\"'”’)]|입니다|이다))"
+_AFTER_ORDER = r"(?=$|[^가-힣]|번|항|입니다|이다|이에요|예요|[이가은는]\s*(?:정답|답|맞))"
 _KIND = r"(?:the|an?|option|choice|answer|letter|either|both|in|inside|box|door|group)"
 _NEGATED_BEFORE = re.compile(
     r"(?:\b(?:not|never|neither|nor|cannot be|can't be|isn't|wasn't|aren't|rather than|instead of"
@@ -92,7 +100,7 @@ def _pattern(name: str, names: list[str]) -> str:
     if name == "네":
         return _YES
     if name in _ORDER and _ORDER.issuperset(names):
-        return rf"(?<![가-힣]){name}(?=$|[^가-힣]|번|항|입니다|이다|이에요|예요|[이가은는]\s*(?:정답|답|맞))"
+        return rf"(?<![가-힣]){name}{_AFTER_ORDER}"
     return rf"(?i:{pattern_of(name).pattern})" + (r"(?!를\s*들|\s*들어)" if name == "예" else "")
 
 

@@ -61,13 +61,17 @@ _IS = re.compile(
     r"(?:\bin\s+)?(?:\b(?:box|option|door|choice|group|item)\s+)?[\"'`*_(\[]*$",
     re.IGNORECASE,
 )
-_IS_KOREAN = re.compile(r"[\"'`*_)\]]*\s?(?:번|상자)?(?:입니다|이다|이에요|예요|이야|임)(?=[\s.,!]|$)")
+_IS_KOREAN = re.compile(
+    r"[\"'`*_)\]]*\s?(?:번|상자)?(?:입니다|이다|이에요|예요|이야|임)(?=[\s.,!]|$)"
+)
 _POSITIVE = re.compile(r"\b(?:correct|right|true|yes)\b|[✓✔✅]|맞|정답|옳", re.IGNORECASE)
 _NEGATIVE = re.compile(
     r"\b(?:in|not\s+)?(?:incorrect|wrong|false|no|not)\b|n['’]t\b|[✗✘❌]|틀|오답|아니|아닙",
     re.IGNORECASE,
 )
-_LABELLED = re.compile(r"[\s>*+•-]*(?:\d{1,2}[.)]\s+)?(?:(?:option|choice|box)\s+)?[(\[]?(?P<rest>.*)", re.IGNORECASE)
+_LABELLED = re.compile(
+    r"[\s>*+•-]*(?:\d{1,2}[.)]\s+)?(?:(?:option|choice|box)\s+)?[(\[]?(?P<rest>.*)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)

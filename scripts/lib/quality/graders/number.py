@@ -11,7 +11,13 @@ from fractions import Fraction
 
 from scripts.lib.quality.completions import Completion
 from scripts.lib.quality.graders.grade import Grade, short, without_thoughts
-from scripts.lib.quality.graders.number_last import SENTENCE_END, given, hedged, last_number
+from scripts.lib.quality.graders.number_last import (
+    SENTENCE_END,
+    given,
+    hedged,
+    is_reason,
+    last_number,
+)
 from scripts.lib.quality.graders.number_text import (
     BOLD,
     BOLD_END,
@@ -27,7 +33,10 @@ from scripts.lib.quality.graders.number_units import said_again
 from scripts.lib.quality.graders.number_words import spelled
 from scripts.lib.quality.probes import NumberGrader, ProbeItem
 
-_ONLY_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+|/\d+)?")
+_ONLY_NUMBER = re.compile(
+    r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d{1,3}(?:[ '’]\d{3})+|\d+)?"
+    r"(?:\.\d+)?(?:[eE][-+]?\d+|/\d+)?"
+)
 
 # Quantifiers are possessive (`*+`) where parts could match the same text: no backtracking.
 _NOISE = rf"[\s{MARKS}(\[\"'`~:*_$\\{{]|approximately|about|roughly|around|exactly|약|USD|EUR|KRW"
@@ -64,6 +73,9 @@ _REACH = 80
 _CHECK = re.compile(
     r"\b(?:(?:double[- ]?)?check(?:ing)?|verify|verification|verifying)\b|검산|확인", re.IGNORECASE
 )
+_SIGNS = str.maketrans({"−": "-", "⁄": "/"})
+_AND = re.compile(r"\s*,?\s*(?:\b(?:or|nor|and)\b|또는|혹은)\s*", re.IGNORECASE)
+_FACTOR = re.compile(r"[\dA-Za-z)]\s*\(\s*$")
 _STEP = re.compile(
     r"(?:step|part|case|phase|question|problem|example|option|단계|문제)\s*$", re.IGNORECASE
 )
@@ -91,7 +103,7 @@ def _matches(values: Iterable[Fraction], grader: NumberGrader) -> bool:
 
 def is_only_number(text: str) -> bool:
     """Whether the stripped text is a number and nothing else: no unit, no markup, no full stop."""
-    text = unicodedata.normalize("NFKC", text.strip()).replace("−", "-")
+    text = unicodedata.normalize("NFKC", text.strip()).translate(_SIGNS)
     return bool(_ONLY_NUMBER.fullmatch(text)) and any(c.isdigit() for c in text)
 
 
@@ -108,7 +120,7 @@ def final_number(text: str, asked: frozenset[Fraction] = frozenset()) -> Token |
     sign; else the last. ``asked``: the numbers of the question. Of "7 or 8" neither is it.
     """
     every = numbers(text)
-    tokens = [token for token in every if not _is_negated(text, token)]
+    tokens = _not_negated(text, every)
     tokens = [token for token in tokens if not token.weak] or tokens
     if not tokens:
         return None if every else _spelled(text)
@@ -133,6 +145,16 @@ def _spelled(text: str) -> Token | None:
 
 def _before(text: str, token: Token, start: int = 0) -> str:
     return text[max(start, token.start - _REACH) : token.start]
+
+
+def _not_negated(text: str, tokens: list[Token]) -> list[Token]:
+    kept: list[Token] = []
+    negated: Token | None = None
+    for token in tokens:
+        goes_on = negated is not None and _AND.fullmatch(text, negated.end, token.start)
+        negated = token if goes_on or _is_negated(text, token) else None
+        kept += [token] if negated is None else []
+    return kept
 
 
 def _is_negated(text: str, token: Token) -> bool:
@@ -199,6 +221,8 @@ def _bold_or_equal(text: str, tokens: list[Token]) -> Token | None:
     A bold number goes first unless a later calculation goes on from it.
     """
     bold, result = _last_bold(text, tokens), _before_check(text, tokens)
+    if result and is_reason(text, tokens, result):
+        result = None
     if bold is None or result is None:
         return bold or result
     if result.start <= bold.start or _CHECK.search(text[bold.end : result.start]):
@@ -220,7 +244,9 @@ def _before_check(text: str, tokens: list[Token]) -> Token | None:
     answer = _last_result(text, [t for t in tokens if t.end <= checks[-1].start()])
     used = [i for i, t in enumerate(tokens) if checks[-1].end() <= t.start < result.start]
     if answer and any(
-        tokens[i].values == answer.values and _is_operand(text, tokens, i) for i in used
+        tokens[i].values == answer.values
+        and (_is_operand(text, tokens, i) or _FACTOR.search(_before(text, tokens[i])))
+        for i in used
     ):
         return answer
     return result

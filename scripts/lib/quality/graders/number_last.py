@@ -17,8 +17,11 @@ _BEFORE_GIVEN = re.compile(
     re.IGNORECASE,
 )
 _PART_OF = re.compile(rf"[\s{MARKS}]*(?:%|percent)?[\s{MARKS}]*of\b", re.IGNORECASE)
-_SUM = re.compile(rf"[\s{MARKS}]*[-+×x*÷/·][\s{MARKS}]*", re.IGNORECASE)
-_OR = re.compile(rf"[\s{MARKS}%]*(?:[^\W\d]{{1,15}}\s*)?,?\s*(?:\bor\b|또는|혹은)\s*[\s$€£₩{MARKS}]*")
+_SUM = re.compile(rf"[\s{MARKS}]*(?:[^\W\d_]+[\s/]+){{0,3}}?[-+×x*÷/·][\s{MARKS}]*", re.IGNORECASE)
+_UNIT = re.compile(rf"[\s{MARKS}%°]*(?:[^\W\d_]+[\s{MARKS}]*){{0,3}}[.!。]?\s*")
+_OR = re.compile(
+    rf"[\s{MARKS}%]*(?:[^\W\d]{{1,15}}\s*)?,?\s*(?:\bor\b|또는|혹은)\s*[\s$€£₩{MARKS}]*"
+)
 _REACH = 40
 
 
@@ -33,10 +36,30 @@ def last_number(text: str, tokens: list[Token], asked: frozenset[Fraction]) -> T
     Such are "because 12 × 5", "(12 × 5)", and numbers of the question (``asked``) as in "there
     are 60 pencils in 5 boxes". Where all are of that sort, it is the very last.
     """
+    if _is_explained(text, tokens, asked):
+        return tokens[0]
     kept = [token for token in _sentence(text, tokens) if not _in_a_sum_in_brackets(text, token)]
     while len(kept) > 1 and _is_detail(text, kept, asked):
         kept.pop()
     return kept[-1] if kept else _outside(text, tokens)
+
+
+def _is_explained(text: str, tokens: list[Token], asked: frozenset[Fraction]) -> bool:
+    """Whether a number makes up the first sentence and the rest restates the question's."""
+    first = tokens[0]
+    end = SENTENCE_END.search(text, first.end)
+    if not asked or first.values & asked or not end or text[: first.start].strip(" *#\n" + MARKS):
+        return False
+    rest = tokens[1:]
+    said = bool(_UNIT.fullmatch(text, first.end, end.end()))
+    return said and all(t.start >= end.end() and t.values & asked for t in rest)
+
+
+def is_reason(text: str, tokens: list[Token], token: Token) -> bool:
+    """Whether a number belongs to a reason, "42, since 2x = 84", after another number."""
+    ends = [0, *(found.end() for found in SENTENCE_END.finditer(text, 0, token.start))]
+    reason = _BECAUSE.search(text, ends[-1], token.start)
+    return bool(reason and any(ends[-1] <= t.start < reason.start() for t in tokens))
 
 
 def _outside(text: str, tokens: list[Token]) -> Token:

@@ -60,7 +60,8 @@ def said_again(
 
     Of "85 minutes (1 hour 25 minutes)" that is 85, whichever of the three is chosen.
     """
-    values, again = set(chosen.values), []
+    values = set(chosen.values)
+    again: list[Token] = []
     quantities = _quantities(text, tokens)
     for left, right in zip(quantities, quantities[1:], strict=False):
         both = (*left.tokens, *right.tokens)
@@ -87,13 +88,21 @@ def _quantities(text: str, tokens: list[Token]) -> list[_Quantity]:
         if one is None:
             continue
         last = found[-1] if found else None
-        if last and last.dimension == one.dimension == "time" and last.unit > one.unit:
-            if _TOGETHER.fullmatch(text, last.end, token.start):
-                both = (*last.tokens, token)
-                found[-1] = _Quantity(both, one.end, "time", last.value + one.value, one.unit)
-                continue
-        found.append(one)
+        if last and _goes_on(text, last, one):
+            both = (*last.tokens, token)
+            found[-1] = _Quantity(both, one.end, "time", last.value + one.value, one.unit)
+        else:
+            found.append(one)
     return found
+
+
+def _goes_on(text: str, left: _Quantity, right: _Quantity) -> bool:
+    """Whether two times are one: 1 hour and 25 minutes."""
+    return (
+        left.dimension == right.dimension == "time"
+        and left.unit > right.unit
+        and bool(_TOGETHER.fullmatch(text, left.end, right.tokens[0].start))
+    )
 
 
 def _quantity(text: str, token: Token) -> _Quantity | None:

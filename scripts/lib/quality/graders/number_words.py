@@ -7,37 +7,28 @@ import re
 MOST_WORDS = 15
 """In longer texts a spelled number is part of the prose."""
 
-_SMALL = {
-    name: value
-    for value, name in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-        "fifteen sixteen seventeen eighteen nineteen".split()
-    )
-}
-_TENS = {
-    name: 10 * value
-    for value, name in enumerate(
-        "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2
-    )
-}
+_BELOW_TWENTY = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+    "fifteen sixteen seventeen eighteen nineteen"
+)
+_TIMES_TEN = "twenty thirty forty fifty sixty seventy eighty ninety"
+_SMALL = {name: value for value, name in enumerate(_BELOW_TWENTY.split())}
+_TENS = {name: 10 * value for value, name in enumerate(_TIMES_TEN.split(), start=2)}
 _LARGE = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
 _ENGLISH = {**_SMALL, **_TENS, "hundred": 100, **_LARGE}
 _NAMES = "|".join(sorted(_ENGLISH, key=len, reverse=True))
 _PHRASE = re.compile(
-    rf"\b(?P<sign>minus\s+|negative\s+)?(?P<number>(?:{_NAMES})(?:(?:[\s-]+|\s+and\s+)(?:{_NAMES}))*)\b",
+    rf"\b(?P<sign>minus\s+|negative\s+)?(?P<number>(?:{_NAMES})(?:(?:[\s-]+|\s+and\s+)(?:{_NAMES}))*)\b"
+    r"(?![\s-]+(?:half|halves|thirds?|quarters?|fifths?)\b)",
     re.IGNORECASE,
 )
-_NATIVE_TENS = {
-    name: 10 * value
-    for value, name in enumerate(
-        "열 스물 서른 마흔 쉰 예순 일흔 여든 아흔".split(), start=1
-    )
-} | {"스무": 20}
+_KOREAN_TENS = "열 스물 서른 마흔 쉰 예순 일흔 여든 아흔"
+_KOREAN_ONES = "하나/한 둘/두 셋/세 넷/네 다섯 여섯 일곱 여덟 아홉"
+_NATIVE_TENS = {name: 10 * value for value, name in enumerate(_KOREAN_TENS.split(), start=1)}
+_NATIVE_TENS["스무"] = 20
 _NATIVE_ONES = {
     name: value
-    for value, names in enumerate(
-        "하나/한 둘/두 셋/세 넷/네 다섯 여섯 일곱 여덟 아홉".split(), start=1
-    )
+    for value, names in enumerate(_KOREAN_ONES.split(), start=1)
     for name in names.split("/")
 }
 _COUNTER = r"(?:\s*(?:개|명|마리|자루|살|시간|시|번|권|대|그루|송이|가지|다리))"
@@ -48,7 +39,9 @@ _NATIVE = re.compile(
 )
 _SINO_DIGITS = {name: value for value, name in enumerate("일이삼사오육칠팔구", start=1)}
 _SINO_UNITS = {"십": 10, "백": 100, "천": 1000}
-_SINO = re.compile(r"(?P<number>[일이삼사오육칠팔구십백천만]+)\s?(?:개|자루|도|분|원|명)?(?:입니다|이다)?[.!]?")
+_SINO = re.compile(
+    r"(?P<number>[일이삼사오육칠팔구십백천만]+)\s?(?:개|자루|도|분|원|명)?(?:입니다|이다)?[.!]?"
+)
 
 
 def spelled(text: str) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import textwrap
 from collections.abc import Iterator
@@ -21,6 +22,10 @@ _INLINE = re.compile(r"`([^`\n]+)`")
 _TAGS = {"", "python", "python3", "py", "py3", "python2", "code", "text", "plaintext"}
 _FIRST_LINE = re.compile(
     r"^(?:def|async def|class|import|from|@)\b|^@|^[A-Za-z_]\w*\s*(?::[^=\n]+)?=[^=]"
+)
+_INDENTED = re.compile(r"(?:^(?: {4,}\S.*|[ \t]*)(?:\n|\Z))+", re.MULTILINE)
+_OPENS_A_BLOCK = re.compile(
+    r"\s*(?:(?:async\s+)?def|class|if|for|while|try|with|else|elif)\b.*:\s*$|\s+\S"
 )
 MOST_TRIES = 4
 MOST_LINES = 400
@@ -44,17 +49,20 @@ def grade_python(grader: PythonGrader, item: ProbeItem, completion: Completion) 
 
 def candidates(text: str, entry_point: str) -> Iterator[str]:
     """Yield the pieces of code in ``text`` that define ``entry_point``, each once."""
-    text = text.replace("\r\n", "\n").replace("\t", "    ")
+    text = text.replace("\r\n", "\n").replace("\t", "    ").replace("\ufeff", "")
     blocks = [
         textwrap.dedent(found["code"])
         for found in _FENCE.finditer(text)
         if found["tag"].casefold() in _TAGS
     ]
-    pieces = [*reversed(blocks), "\n".join(blocks), *_INLINE.findall(text), _bare(text)]
+    inline = _INLINE.findall(text)
+    pieces = [*reversed(blocks), "\n".join(blocks), *inline, _bare(text), *_indented(text)]
     seen: set[str] = set()
+    fitted = functools.partial(_compilable, entry_point=entry_point)
     for piece in pieces:
         code = _without_prompts(piece)
-        for variant in (code, _compilable(code, entry_point)):
+        found = (f(c) for c in dict.fromkeys((code, piece)) for f in (str, fitted))
+        for variant in found:
             if variant.strip() in seen or not defines(variant, entry_point):
                 continue
             seen.add(variant.strip())
@@ -92,7 +100,16 @@ def _bound(node: ast.stmt) -> set[str]:
 
 def _bare(text: str) -> str:
     """Return a text without its fence lines: what may be code without a fence."""
-    return re.sub(r"^[ \t]*(?:```|~~~).*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^[ \t]*(?:```|~~~).*$", "", text, flags=re.MULTILINE)
+    return re.sub(r"\A\s*python3?[ \t]*\n", "", text, flags=re.IGNORECASE)
+
+
+def _indented(text: str) -> Iterator[str]:
+    """Yield the code blocks that Markdown marks by indentation alone: below a line of prose."""
+    for found in _INDENTED.finditer(text):
+        before = text[: found.start()].rstrip().rpartition("\n")[2]
+        if not _OPENS_A_BLOCK.match(before):
+            yield textwrap.dedent(found[0])
 
 
 def _without_prompts(code: str) -> str:

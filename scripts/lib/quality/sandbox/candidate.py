@@ -43,7 +43,7 @@ class _Root:
     def run(self) -> None:
         """Run the code as a module that is not the main program."""
         sys.modules["candidate"] = self._module
-        exec(compile(self._code, "<answer>", "exec"), self._module.__dict__)  # noqa: S102
+        exec(compile(self._code, "<answer>", "exec", dont_inherit=True), self._module.__dict__)  # noqa: S102
 
     def has(self, name: str) -> bool:
         """Whether the code has bound ``name``."""

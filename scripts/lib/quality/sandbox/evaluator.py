@@ -99,7 +99,7 @@ def _run(job: dict[str, Any], peer: Peer) -> str | None:
     names = _namespace(job, root)
     for test in job["tests"]:
         try:
-            exec(compile(test, "<test>", "exec"), names)  # noqa: S102 - the tests are the user's
+            exec(compile(test, "<test>", "exec", dont_inherit=True), names)  # noqa: S102 - the tests are the user's
         except (BrokenWire, _Timeout, MemoryError):
             raise
         except AssertionError as error:
