@@ -84,9 +84,12 @@ def l40s(folder: Path, **changes: Any) -> Path:
         name: {float(level): values for level, values in measured[name].items()}
         for name in ("total_throughput_tok_s", "mean_tpot_ms", "ttft_p99_ms", "duration_s")
     }
+    seconds = measured["load_seconds"]
+    loading = {name: seconds.get(name, seconds.get(f"{name} first")) for name in checkpoints}
     content = {
         "study": "l40s-published",
         "source": raw["source"],
+        "hours": host["hours"],
         "baseline": raw["baseline"],
         "engine_versions": {"vllm": "0.8.5.post1", "transformers": "4.51.3"},
         "host": {
@@ -99,7 +102,8 @@ def l40s(folder: Path, **changes: Any) -> Path:
         "variants": {
             name: {
                 "checkpoint": checkpoint,
-                "startup": {k: v for k, v in measured["startup"][name].items() if v is not None},
+                "startup": {k: v for k, v in measured["startup"][name].items() if v is not None}
+                | {"model_load_s": loading[name]},
             }
             for name, checkpoint in checkpoints.items()
         },

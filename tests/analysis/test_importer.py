@@ -1,8 +1,9 @@
-"""Importing measurements made by hand: the published table, the load model, the H200 run."""
+"""Importing measurements made by hand: the load model, the H200 run, the example of the docs."""
 
 from __future__ import annotations
 
 import json
+import re
 import runpy
 import shlex
 import sys
@@ -12,7 +13,8 @@ import pytest
 import yaml
 
 from scripts.import_results import main
-from scripts.lib.analysis.import_models import ImportPoint, ImportStudy, canonical_key
+from scripts.lib.analysis.import_models import ImportStudy
+from scripts.lib.analysis.import_numbers import ImportPoint, canonical_key
 from scripts.lib.analysis.import_points import ImportProblem, import_point
 from scripts.lib.analysis.import_quality import same_answer
 from scripts.lib.analysis.importer import import_study, read_import
@@ -39,11 +41,6 @@ def imported(make, folder) -> Summary:
 
 
 @pytest.fixture(scope="module")
-def l40s(tmp_path_factory):
-    return imported(import_files.l40s, tmp_path_factory.mktemp("l40s"))
-
-
-@pytest.fixture(scope="module")
 def load_model(tmp_path_factory):
     return imported(import_files.load_model, tmp_path_factory.mktemp("load_model"))
 
@@ -53,91 +50,12 @@ def h200(tmp_path_factory):
     return imported(import_files.h200, tmp_path_factory.mktemp("h200"))
 
 
-@pytest.fixture(scope="module")
-def derived():
-    return json.loads(reference("l40s_blog.json").read_text())["derived"]
-
-
 def point(summary, variant, level):
     return next(r for r in summary.points if (r.variant, r.level) == (variant, float(level)))
 
 
 def by_variant(rows):
     return {row.variant: row for row in rows}
-
-
-def test_published_memory_comes_out(l40s, derived):
-    rows = by_variant(l40s.ledger)
-    for name, percent in derived["weights_vs_baseline_pct"].items():
-        assert 100 * (rows[name].weights_gib.ratio_to_baseline - 1) == pytest.approx(percent, abs=1)
-    for name, percent in derived["kv_tokens_vs_baseline_pct"].items():
-        ratio = rows[name].kv_cache_tokens.ratio_to_baseline
-        assert 100 * (ratio - 1) == pytest.approx(percent, abs=1)
-
-
-def test_published_speed_comes_out(l40s, derived):
-    for level, ratios in derived["throughput_ratio"].items():
-        for name, ratio in ratios.items():
-            found = point(l40s, name, level).metrics["total_throughput_tok_s"]
-            assert found.ratio_to_baseline == pytest.approx(ratio, abs=0.01)
-    for level, changes in derived["tpot_change_pct"].items():
-        for name, percent in changes.items():
-            found = point(l40s, name, level).metrics["tpot_mean_ms"].ratio_to_baseline
-            assert 100 * (found - 1) == pytest.approx(percent, abs=1)
-
-
-def best_at(summary, metric, level, lowest):
-    rows = [r for r in summary.points if r.level == level and r.metrics[metric].value is not None]
-    choose = min if lowest else max
-    return choose(rows, key=lambda row: row.metrics[metric].value).variant
-
-
-def test_published_winners_come_out(l40s, derived):
-    assert best_at(l40s, "total_throughput_tok_s", 300, False) == derived["best_throughput_300"]
-    assert best_at(l40s, "tpot_mean_ms", 300, True) == derived["best_tpot_300"]
-    assert best_at(l40s, "ttft_p99_ms", 300, True) == derived["best_ttft_p99_300"]
-    crossover = next(c for c in l40s.crossovers if c.metric == "tpot_mean_ms")
-    best = dict(zip(crossover.levels, crossover.best, strict=True))
-    assert best[1] == best[10] == ["gptq-int4"]
-    assert set(best[100]) == {"fp8-dynamic", "gptq-int4"}
-    assert best[300] == ["fp8-dynamic"]
-
-
-def test_published_quality_comes_out(l40s, derived):
-    views = by_variant(l40s.quality)
-    for name, score in derived["accuracy"].items():
-        right, asked = map(int, score.split("/"))
-        graded = [axis for axis in views[name].axes if axis.items]
-        assert sum(axis.passed for axis in graded) == right
-        assert sum(axis.items for axis in graded) == asked
-    for name, count in derived["identical_outputs"].items():
-        assert sum(axis.identical_to_baseline for axis in views[name].axes) == count
-        wrong_too = [axis.axis for axis in views[name].axes if axis.baseline_wrong_too]
-        assert wrong_too == derived["wrong_answers_not_blamed_on_quantization"]
-        assert views[name].lost == 0
-    fidelity = {n: views[n].similarity.value for n in derived["identical_outputs"]}
-    assert max(fidelity, key=fidelity.get) == derived["best_fidelity"]
-
-
-def test_published_native_fp8_is_recognised(l40s):
-    verdicts = by_variant(l40s.verdicts)
-    assert verdicts["fp8-dynamic"].verdict == "as expected"
-    assert verdicts["fp8-dynamic"].real_scheme == "w8a8-fp8"
-    assert "not what the checkpoint says" not in {v.verdict for v in l40s.verdicts}
-
-
-def test_published_answers_are_too_few_to_decide(l40s):
-    assert l40s.decision.variant == "bf16"
-    assert "1.63 times" in l40s.decision.headline
-    assert "more probe items might prove it" in l40s.decision.headline
-    assert any("Imported" in line for line in l40s.decision.limitations)
-
-
-def test_published_cost_comes_out(tmp_path, derived):
-    path = import_files.l40s(tmp_path, hours=2.83)
-    assert main([str(path), "--results", str(tmp_path / "results"), "--report"]) == 0
-    summary = read_json(tmp_path / "results" / "l40s-published" / "summary.json")
-    assert summary["study_cost_usd"] == pytest.approx(derived["cost_usd"], abs=0.01)
 
 
 def test_the_load_models_verdicts_come_out(load_model):
@@ -153,6 +71,10 @@ def test_the_load_models_verdicts_come_out(load_model):
     assert rows[64].metrics["throughput_within_slo_tok_s"].value == 0
     assert rows[64].metrics["kv_usage_peak"].value == 1.0
     assert rows[1].metrics["queue_mean_ms"].value is None
+    assert [row.metrics["queue_p95_ms"].value for row in rows.values()] == [0, 0, 0, 205.8, 1130]
+    assert rows[1].metrics["oom"].value == 0
+    assert rows[1].metrics["success_rate"].missing == "how many requests were sent is not known"
+    assert rows[1].metrics["kv_usage_mean"].value is None
     assert "concurrency 32" in load_model.decision.headline
     assert "between 32 and 64" in " ".join(load_model.decision.limitations)
     rules = {finding.rule for finding in load_model.findings}
@@ -166,6 +88,12 @@ def test_unknown_counts_and_machines_are_said_to_be_unknown(load_model):
     warnings = point(load_model, "model", 8).warnings
     assert "how many requests were sent is not given" in warnings
     assert load_model.host.memory_gib is None
+    assert load_model.timelines == []
+    assert {(row.sent, row.completed) for row in load_model.points} == {(None, None)}
+    assert load_model.workloads[0].load_words.endswith("how many requests is not recorded")
+    assert load_model.workloads[0].dataset_words == "none: a formula"
+    assert load_model.workloads[0].seed is None
+    assert load_model.machine_hours is load_model.study_cost_usd is None
 
 
 def test_h200_tables_of_four_points(h200):
@@ -525,16 +453,136 @@ def test_typed_answers(answer, expected, same):
     assert same_answer(answer, expected) is same
 
 
-def test_the_documented_example_is_a_valid_import_file(tmp_path):
-    text = (PROJECT / "docs" / "import.md").read_text()
-    example = text.split("```yaml")[1].split("```")[0]
-    study = ImportStudy.model_validate(yaml.safe_load(example))
-    documented = set(yaml.safe_load(example))
-    assert documented <= set(ImportStudy.model_fields)
-    assert study.points_of(study.baseline)
-
-
 def test_every_key_of_an_import_file_is_documented():
     text = (PROJECT / "docs" / "import.md").read_text()
     for name in ImportStudy.model_fields:
         assert f"`{name}`" in text, name
+
+
+# Unknown is null, never 0
+
+
+def typed(**numbers):
+    return import_point(ImportPoint(concurrency=2, **numbers), Path(), 0.0).point
+
+
+@pytest.mark.parametrize(
+    ("given", "counts"),
+    [
+        ({}, (None, None, None)),
+        ({"requests": 9}, (9, None, None)),
+        ({"requests": 9, "failed": 0}, (9, 9, 0)),
+        ({"requests": 9, "completed": 7}, (9, 7, 2)),
+        ({"completed": 7, "failed": 2}, (9, 7, 2)),
+        ({"failed": 2}, (None, None, 2)),
+    ],
+)
+def test_the_third_count_follows_from_two_and_never_from_one(given, counts):
+    point = typed(**given)
+    assert (point.sent, point.completed, point.failed) == counts
+    assert point.duration_s is point.input_tokens is point.output_tokens is None
+    assert point.ttft_ms.n == counts[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "errors"), [({}, {}), ({"oom": 0}, {"out of memory": 0}), ({"failed": 2}, {})]
+)
+def test_errors_are_only_those_that_are_named(given, errors):
+    assert typed(**given).errors == errors
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"requests": 3, "failed": 4}, "4 failed of 3 requests is too many"),
+        ({"requests": 3, "oom": 4}, "4 oom of 3 requests is too many"),
+        ({"requests": 9, "completed": 7, "failed": 1}, "7 completed and 1 failed are not 9"),
+        ({"failed": 1, "oom": 2}, "2 ran out of memory of 1 that failed"),
+    ],
+)
+def test_counts_that_contradict_each_other_are_refused(given, words):
+    with pytest.raises(ValueError, match=words):
+        ImportPoint(concurrency=1, **given)
+
+
+def test_a_file_that_does_not_say_how_many_were_sent(tmp_path):
+    point = import_point(bench(tmp_path, num_prompts=None, errors=[]), tmp_path, 0.0).point
+    assert (point.sent, point.completed, point.failed) == (None, 2, None)
+    given = ImportPoint(file="bench.json", requests=2)
+    assert import_point(given, tmp_path, 0.0).point.failed == 0
+
+
+def test_a_limit_on_what_is_not_known_is_not_judged(tmp_path):
+    points = [{"concurrency": 1, "requests": 700, "output_tok_s": 10.0}]
+    path = small(tmp_path, variants={"a": {"points": points}}, slo={"tpot_mean_ms": 50})
+    assert main([str(path), "--results", str(tmp_path / "results"), "--report"]) == 0
+    summary = Summary.model_validate(read_json(tmp_path / "results" / "small" / "summary.json"))
+    (row,) = summary.points
+    assert row.slo_pass is None
+    assert "success_rate: not measured, so its limit was not judged" in row.warnings
+    assert summary.decision.outcome == "undecided"
+
+
+def test_a_measured_zero_stays_zero(tmp_path):
+    numbers = {"requests": 700, "failed": 0, "preemptions": 0, "waiting_peak": 0, "oom": 0}
+    path = small(tmp_path, variants={"a": {"points": [{"concurrency": 1, **numbers}]}})
+    assert main([str(path), "--results", str(tmp_path / "results"), "--report"]) == 0
+    summary = Summary.model_validate(read_json(tmp_path / "results" / "small" / "summary.json"))
+    (row,) = summary.points
+    for name in ("preemptions", "waiting_peak", "oom"):
+        assert row.metrics[name].value == 0, name
+    assert row.metrics["success_rate"].value == 1
+
+
+def test_the_time_of_a_measurement_is_as_exact_as_known(tmp_path, h200):
+    assert h200.measured_at == "2026-11-30T07:30:59"
+    note = small(tmp_path, measured_at="2026-09-18")
+    import_study(note, tmp_path / "results")
+    assert (
+        read_json(tmp_path / "results" / "small" / "imported.json")["measured_at"] == "2026-09-18"
+    )
+
+
+# The documented example
+
+
+def examples():
+    text = (PROJECT / "docs" / "import.md").read_text()
+    return [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+
+
+def test_the_documented_example_runs_and_catches_the_trap(tmp_path):
+    path = import_files.write(tmp_path / "mine.yaml", examples()[0])
+    assert main([str(path), "--results", str(tmp_path / "results"), "--report"]) == 0
+    folder = tmp_path / "results" / "h200-by-hand"
+    assert (folder / "report" / "report.html").stat().st_size > 10_000
+    summary = Summary.model_validate(read_json(folder / "summary.json"))
+    verdicts = {v.variant: v for v in summary.verdicts}
+    assert {n: v.verdict for n, v in verdicts.items()} == {
+        "bf16": "as expected",
+        "fp8": "as expected",
+        "int4": "not what the checkpoint says",
+    }
+    assert verdicts["fp8"].kernels == ["CutlassFP8ScaledMMLinearKernel"]
+    assert summary.decision.variant == "fp8"
+    assert any("kernel" in why for why in summary.decision.rejected["int4"])
+    assert {row.slo_pass for row in summary.points} == {True}
+    assert summary.study_cost_usd == pytest.approx(0.8)
+
+
+def test_the_documented_parts_are_valid(tmp_path):
+    whole, parts = examples()
+    assert ImportStudy.model_validate(whole | {"questions": parts["questions"]})
+    assert ImportStudy.model_validate(whole | {"variants": whole["variants"] | parts["variants"]})
+
+
+def test_copied_files_are_byte_for_byte(tmp_path):
+    log = b"INFO host secret.example token=abc /home/somebody\r\nModel loading took 1.5 GiB\n"
+    (tmp_path / "x.log").write_bytes(log)
+    bench(tmp_path)
+    variant = {"log": "x.log", "points": [{"file": "bench.json"}]}
+    import_study(small(tmp_path, variants={"a": variant}), tmp_path / "results")
+    run = tmp_path / "results" / "small" / "runs" / "a" / "imported" / "session1"
+    assert (run / "server.log").read_bytes() == log
+    copied = (run / "imported" / "bench.json").read_bytes()
+    assert copied == (tmp_path / "bench.json").read_bytes()

@@ -51,7 +51,7 @@ def analyse_study(study: Study, folder: Path) -> Analysis:
     rows = rows_from_digests(study, collected.digests, stamps)
     return Analysis(
         points=rows,
-        boundaries=find_boundaries(rows),
+        boundaries=find_boundaries(rows) if study.slo.limits_anything else [],
         comparisons=compare(study, collected.digests),
         crossovers=find_crossovers(study, collected.digests, plans),
         noise_floor=noise_floor(study, collected.digests),

@@ -59,11 +59,17 @@ def assemble(study: Study, results: Path, project: Path) -> Summary:
     lengths = realised_lengths(results, loads)
     decision = decide(material)
     command = rollback_command(material, decision, project)
+    note = folder.read("imported.json", ImportNote)
     return Summary(
         study=study.study,
         title=study.title or study.study,
         baseline=study.baseline,
-        provenance=provenance(study, project, [r for found in loads.values() for r in found]),
+        provenance=provenance(
+            study,
+            project,
+            [r for found in loads.values() for r in found],
+            note.measured_at if note else None,
+        ),
         host=material.host or unknown_host(),
         engines=_engines(material, folder),
         variants=[variant_view(material, name, project) for name in study.baseline_first],
@@ -87,17 +93,17 @@ def assemble(study: Study, results: Path, project: Path) -> Summary:
         formulas=FORMULAS,
         not_measured=not_measured(material, folder),
         files=folder.hashes(),
-        **_use_of_machine(material, folder),
+        **_use_of_machine(material, note),
     )
 
 
-def _use_of_machine(material: Material, folder: StudyFolder) -> dict[str, Any]:
+def _use_of_machine(material: Material, note: ImportNote | None) -> dict[str, Any]:
     """Return how long the machine was used, and what that cost, as far as known."""
-    note = folder.read("imported.json", ImportNote)
     hours = note.hours if note else measured_hours(material)
     price = material.study.usd_per_hour
     return {
         "imported_from": note.source if note else None,
+        "measured_at": note.measured_at if note else None,
         "machine_hours": hours,
         "study_cost_usd": study_cost_usd(price, hours) if price and hours else None,
     }

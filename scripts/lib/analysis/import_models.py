@@ -11,135 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from scripts.lib.analysis.import_numbers import Amount, Count, ImportPoint
 from scripts.lib.base.schema import Commit, Name, Sha256, Strict
 from scripts.lib.engine.startup import Failure
 from scripts.lib.study.models import Environment, Flags, Price, Slo
-
-METRIC_ALIASES = {
-    "output_tok_s": "output_throughput_tok_s",
-    "output_throughput": "output_throughput_tok_s",
-    "total_tok_s": "total_throughput_tok_s",
-    "total_token_throughput": "total_throughput_tok_s",
-    "duration": "duration_s",
-    "num_prompts": "requests",
-    "max_concurrency": "concurrency",
-    "kv_usage": "kv_usage_peak",
-    "preemption": "preemptions",
-    "waiting": "waiting_peak",
-}
-"""Names people use for a typed number; ``mean_ttft_ms`` and ``p99_ttft_ms`` are known too."""
-
-LATENCY_KEYS = tuple(
-    f"{metric}_{statistic}_ms"
-    for metric in ("ttft", "tpot", "itl", "e2el")
-    for statistic in ("mean", "p50", "p90", "p95", "p99")
-)
-
-
-def canonical_key(key: str) -> str:
-    """Return our name of a typed number, e.g. ``p99_ttft_ms`` -> ``ttft_p99_ms``."""
-    if key in METRIC_ALIASES:
-        return METRIC_ALIASES[key]
-    parts = key.split("_")
-    if len(parts) == 3 and parts[2] == "ms" and parts[1] in ("ttft", "tpot", "itl", "e2el"):
-        statistic = "p50" if parts[0] == "median" else parts[0]
-        return f"{parts[1]}_{statistic}_ms"
-    return key
-
-
-Amount = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(ge=0)]
-
-
-class ImportPoint(Strict):
-    """One load point: a result file of ``vllm bench serve``, or numbers typed by hand."""
-
-    file: str | None = Field(default=None, description="JSON or printed table; read as it is.")
-    concurrency: Annotated[int, Field(gt=0)] | None = None
-    rate: Annotated[float, Field(gt=0)] | None = Field(default=None, description="requests/s")
-    session: int = Field(default=1, gt=0, description="Which server start, if there were several.")
-    requests: Count | None = Field(default=None, description="Sent; None: not known.")
-    failed: Count | None = None
-    oom: Count | None = Field(default=None, description="Requests that ended out of memory.")
-    duration_s: Annotated[float, Field(gt=0)] | None = None
-    input_tokens: Count | None = Field(default=None, description="Of all requests together.")
-    output_tokens: Count | None = None
-    request_throughput: Amount | None = None
-    output_throughput_tok_s: Amount | None = None
-    total_throughput_tok_s: Amount | None = None
-    ttft_mean_ms: Amount | None = None
-    ttft_p50_ms: Amount | None = None
-    ttft_p90_ms: Amount | None = None
-    ttft_p95_ms: Amount | None = None
-    ttft_p99_ms: Amount | None = None
-    tpot_mean_ms: Amount | None = None
-    tpot_p50_ms: Amount | None = None
-    tpot_p90_ms: Amount | None = None
-    tpot_p95_ms: Amount | None = None
-    tpot_p99_ms: Amount | None = None
-    itl_mean_ms: Amount | None = None
-    itl_p50_ms: Amount | None = None
-    itl_p90_ms: Amount | None = None
-    itl_p95_ms: Amount | None = None
-    itl_p99_ms: Amount | None = None
-    e2el_mean_ms: Amount | None = None
-    e2el_p50_ms: Amount | None = None
-    e2el_p90_ms: Amount | None = None
-    e2el_p95_ms: Amount | None = None
-    e2el_p99_ms: Amount | None = None
-    queue_mean_ms: Amount | None = None
-    queue_p95_ms: Amount | None = None
-    kv_usage_peak: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        default=None, description="0 to 1"
-    )
-    waiting_peak: Amount | None = None
-    running_peak: Amount | None = None
-    preemptions: Count | None = None
-    gpu_memory_peak_mib: Amount | None = None
-    power_mean_w: Amount | None = None
-    valid: bool = True
-    invalid_reasons: list[str] = []
-    warnings: list[str] = []
-
-    @model_validator(mode="before")
-    @classmethod
-    def _usual_names(cls, raw: Any) -> Any:  # noqa: ANN401 - input of any shape
-        if not isinstance(raw, dict):
-            return raw
-        named: dict[str, Any] = {}
-        for key, value in raw.items():
-            own = canonical_key(str(key))
-            if own in named:
-                raise ValueError(f'"{own}" is given twice, once as "{key}"')
-            named[own] = value
-        return named
-
-    @model_validator(mode="after")
-    def _one_load(self) -> ImportPoint:
-        if self.concurrency and self.rate:
-            raise ValueError("give concurrency or rate, not both")
-        if not (self.file or self.concurrency or self.rate):
-            raise ValueError("give a file, or a concurrency (or rate) and the numbers at it")
-        given = self.typed_numbers()
-        if self.file and given:
-            names = ", ".join(sorted(given))
-            raise ValueError(f"{names}: a point with a file takes its numbers from there")
-        if self.requests is not None and (self.failed or 0) > self.requests:
-            raise ValueError(f"{self.failed} failed of {self.requests} requests is not possible")
-        if not self.valid and not self.invalid_reasons:
-            raise ValueError("an invalid point needs invalid_reasons")
-        return self
-
-    def typed_numbers(self) -> dict[str, float]:
-        """Return the numbers that were typed by hand."""
-        skipped = {"file", "concurrency", "rate", "session", "requests", "valid"}
-        skipped |= {"invalid_reasons", "warnings", "kv_usage_peak", "preemptions", "waiting_peak"}
-        skipped |= {"running_peak", "gpu_memory_peak_mib", "power_mean_w", "queue_mean_ms"}
-        return {
-            name: value
-            for name in type(self).model_fields
-            if name not in skipped and (value := getattr(self, name)) is not None
-        }
 
 
 class ImportStartup(Strict):
@@ -264,11 +139,17 @@ class ImportWorkload(Strict):
     name: Name = "imported"
     dataset: str = Field(description="The data set's file or name.")
     dataset_sha256: Sha256 | None = None
-    endpoint: Literal["completions", "chat"] = "completions"
-    temperature: float = Field(default=0.0, ge=0)
-    ignore_eos: bool = False
+    endpoint: Literal["completions", "chat"] | None = None
+    temperature: Amount | None = None
+    ignore_eos: bool | None = None
     warmup_requests: Count | None = None
-    seed: int = 42
+    seed: int | None = None
+
+    @property
+    def not_recorded(self) -> list[str]:
+        """The settings that the import file leaves out."""
+        names = ("endpoint", "temperature", "ignore_eos", "seed")
+        return [name for name in names if getattr(self, name) is None]
 
 
 class ImportQuestion(Strict):
@@ -294,6 +175,7 @@ class ImportNote(Strict):
     """``results/<study>/imported.json``: says that the study was imported, and from what."""
 
     source: str
+    measured_at: str | None = Field(default=None, description="ISO 8601, as exact as known.")
     hours: float | None = None
 
 
@@ -320,7 +202,9 @@ class ImportStudy(Strict):
     )
     questions: dict[str, ImportQuestion] = {}
     quality_margin: float = Field(default=0.05, ge=0, lt=1)
-    slo: Slo = Slo()
+    slo: Slo = Field(
+        default=Slo(success_rate=None, oom=None), description="Left out: no limits are judged."
+    )
     price: Price | None = None
     on_degraded: Literal["warn", "fail", "skip"] = "warn"
 

@@ -65,18 +65,17 @@ def study_of(given: ImportStudy, loads: dict[str, Sequence[float]]) -> Study:
         "rate": list(loads["rate"]),
         "repetitions": loads["repetitions"][0],
         "sessions": loads["sessions"][0],
-        "endpoint": work.endpoint,
-        "temperature": work.temperature,
-        "ignore_eos": work.ignore_eos,
         "warmup_requests": work.warmup_requests,
-        "seed": work.seed,
     }
+    for name in ("endpoint", "temperature", "ignore_eos", "seed"):
+        if getattr(work, name) is not None:
+            workload[name] = getattr(work, name)
     if loads["counts"]:
         workload["requests_per_point"] = [int(count) for count in loads["counts"]]
     quality = {"non_inferiority_margin": given.quality_margin} if given.questions else None
     raw: dict[str, Any] = {
         "study": given.study,
-        "title": given.title or f"{given.study} (imported: {given.source})",
+        "title": given.title or f"{given.study} (imported)",
         "baseline": given.baseline,
         "engine": {"address": ADDRESS},
         "checkpoints": {n: _source(n, v.checkpoint) for n, v in given.variants.items()},
@@ -163,7 +162,7 @@ def manifest_of(name: str, given: ImportCheckpoint, folder: Path) -> Manifest | 
         shape=shape_from_config(config) if config else Shape(),
         tensors=None,
         ideal_bytes=ideal,
-        real_bytes=given.weight_bytes or 0,
+        real_bytes=given.weight_bytes,
         dummy_weights=given.dummy_weights,
     )
 

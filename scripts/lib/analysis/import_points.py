@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scripts.lib.analysis.import_models import ImportPoint
+from scripts.lib.analysis.import_numbers import ImportPoint
 from scripts.lib.load.benchmark_file import BenchmarkResult, read_benchmark
-from scripts.lib.load.results import REQUEST_FIELDS, Client, Latency, Point, ServerView
+from scripts.lib.load.results import REQUEST_FIELDS, Client, Latency, Point
+from scripts.lib.study.slo import PERCENTILE_FLOORS
 
 GAP_S = 1.0
 """Imported points are laid one after the other on the session's clock, so far apart."""
 
 QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99))
 LATENCIES = ("ttft", "tpot", "itl", "e2el")
-NOBODY = Client(processes=1, cpu_share=None, send_lag_p99_ms=None)
+NOBODY = Client(processes=None, cpu_share=None, send_lag_p99_ms=None)
 
 Record = dict[str, Any]
 Floats = NDArray[np.float64]
@@ -36,8 +37,6 @@ class Imported:
 
     point: Point
     records: list[Record] = field(default_factory=list)
-    gauges: dict[str, float] = field(default_factory=dict)
-    """Typed peaks: they become samples at both ends of the point."""
     date: str | None = None
     files: list[Path] = field(default_factory=list)
 
@@ -63,11 +62,10 @@ def _from_file(given: ImportPoint, path: Path, start_s: float) -> Imported:
     except ValueError as error:
         raise ImportProblem(str(error)) from None
     concurrency, rate = _load_of(given, result, path)
-    duration = result.duration_s or 0.0
+    duration = result.duration_s
     details = _details(path) if result.kind == "json" else {}
     records = _records(details, start_s)
-    sent = _sent(given, result)
-    completed = min(result.completed or 0, sent)
+    sent, completed, failed = _counts(given, result)
     point = Point(
         workload_point=0,
         repetition=1,
@@ -75,26 +73,26 @@ def _from_file(given: ImportPoint, path: Path, start_s: float) -> Imported:
         rate=rate,
         sent=sent,
         completed=completed,
-        failed=sent - completed,
+        failed=failed,
         start_s=start_s,
-        end_s=start_s + max(duration, _span(records, start_s)),
+        end_s=start_s + max(duration or 0.0, _span(records, start_s)),
         duration_s=duration,
         achieved_rate=result.request_throughput,
         peak_in_flight=result.peak_concurrency,
-        input_tokens=result.input_tokens or 0,
-        output_tokens=result.output_tokens or 0,
+        input_tokens=result.input_tokens,
+        output_tokens=result.output_tokens,
         output_throughput_tok_s=result.output_throughput_tok_s,
         total_throughput_tok_s=result.total_throughput_tok_s,
         request_throughput=result.request_throughput,
         **{f"{name}_ms": _latency_of(result, name, details, completed) for name in LATENCIES},
+        reported=given.reported(),
         client=NOBODY,
-        server=_server_view(given),
-        errors=_errors(details, sent - completed),
+        errors=_errors(details),
         valid=result.valid and given.valid,
         invalid_reasons=[*result.invalid_reasons, *given.invalid_reasons],
         warnings=[*result.warnings, *given.warnings],
     )
-    return Imported(point, records, _gauges(given), result.date, [path])
+    return Imported(point, records, result.date, [path])
 
 
 def _load_of(
@@ -118,9 +116,22 @@ def _load_of(
     )
 
 
-def _sent(given: ImportPoint, result: BenchmarkResult) -> int:
-    known = result.sent if result.sent is not None else given.requests
-    return known if known is not None else (result.completed or 0)
+def _counts(
+    given: ImportPoint, result: BenchmarkResult
+) -> tuple[int | None, int | None, int | None]:
+    """Return sent, completed and failed, as far as file and import file tell.
+
+    A file that counts more completed requests than were sent is kept as it is: it is invalid
+    for that, and says so.
+    """
+    completed, failed = result.completed, result.failed
+    sent = result.sent if result.sent is not None else given.requests
+    if sent is None and completed is not None and failed is not None:
+        sent = completed + failed
+    if sent is not None and completed is not None:
+        completed = min(completed, sent)
+        failed = sent - completed
+    return sent, completed, failed
 
 
 def _details(path: Path) -> dict[str, Any]:
@@ -191,7 +202,7 @@ def _span(records: Iterable[Record], start_s: float) -> float:
 
 
 def _latency_of(
-    result: BenchmarkResult, name: str, details: dict[str, Any], completed: int
+    result: BenchmarkResult, name: str, details: dict[str, Any], completed: int | None
 ) -> Latency:
     """Return a latency as printed; what the file does not print comes from its requests."""
     samples = _samples(details, name)
@@ -202,7 +213,7 @@ def _latency_of(
         computed = {s: float(np.quantile(samples, q)) for s, q in QUANTILES}
         computed["mean"] = float(samples.mean())
         printed = {s: computed[s] if value is None else value for s, value in printed.items()}
-    count = len(samples) or (completed if name != "itl" else 0)
+    count = len(samples) or (completed if name != "itl" else None)
     return Latency.model_validate({**printed, "n": count})
 
 
@@ -226,20 +237,18 @@ def _samples(details: dict[str, Any], name: str) -> Floats:
     return 1000 * np.array([gap for g in gaps for gap in g], float)
 
 
-def _errors(details: dict[str, Any], failed: int) -> dict[str, int]:
+def _errors(details: dict[str, Any]) -> dict[str, int]:
+    """Return the error messages of a detailed result with their numbers; {}: it has none."""
     counts: dict[str, int] = {}
     for error in details.get("errors") or []:
         if error:
             text = str(error).strip().splitlines()[-1][:300]
             counts[text] = counts.get(text, 0) + 1
-    return counts or ({"the file does not say why": failed} if failed else {})
+    return counts
 
 
 def _from_numbers(given: ImportPoint, start_s: float) -> Imported:
-    sent, failed = given.requests or 0, (given.failed or 0)
-    failed = max(failed, given.oom or 0)
-    completed = max(0, sent - failed)
-    duration = given.duration_s or 0.0
+    sent, completed, failed = given.counts()
     point = Point(
         workload_point=0,
         repetition=1,
@@ -249,70 +258,44 @@ def _from_numbers(given: ImportPoint, start_s: float) -> Imported:
         completed=completed,
         failed=failed,
         start_s=start_s,
-        end_s=start_s + (duration or GAP_S),
-        duration_s=duration,
+        end_s=start_s + (given.duration_s or GAP_S),
+        duration_s=given.duration_s,
         achieved_rate=given.request_throughput,
-        input_tokens=given.input_tokens or 0,
-        output_tokens=given.output_tokens or 0,
+        input_tokens=given.input_tokens,
+        output_tokens=given.output_tokens,
         output_throughput_tok_s=given.output_throughput_tok_s,
         total_throughput_tok_s=given.total_throughput_tok_s,
         request_throughput=given.request_throughput,
         **{f"{name}_ms": _typed_latency(given, name, completed) for name in LATENCIES},
+        reported=given.reported(),
         client=NOBODY,
-        server=_server_view(given),
-        errors=_typed_errors(given),
+        errors={} if given.oom is None else {"out of memory": given.oom},
         valid=given.valid,
         invalid_reasons=list(given.invalid_reasons),
         warnings=[*_typed_warnings(given), *given.warnings],
     )
-    return Imported(point, [], _gauges(given))
+    return Imported(point)
 
 
-def _typed_latency(given: ImportPoint, name: str, count: int) -> Latency:
+def _typed_latency(given: ImportPoint, name: str, count: int | None) -> Latency:
     values = {s: getattr(given, f"{name}_{s}_ms") for s in ("mean", "p50", "p90", "p95", "p99")}
-    return Latency.model_validate({**values, "n": count if name != "itl" else 0})
-
-
-def _typed_errors(given: ImportPoint) -> dict[str, int]:
-    oom = given.oom or 0
-    others = max(0, (given.failed or 0) - oom)
-    named = {"out of memory": oom, "the import file does not say why": others}
-    return {message: count for message, count in named.items() if count}
+    return Latency.model_validate({**values, "n": count if name != "itl" else None})
 
 
 def _typed_warnings(given: ImportPoint) -> Iterable[str]:
     yield "typed by hand: there are no requests behind these numbers to check them by"
-    if given.requests is None:
+    sent, completed, failed = given.counts()
+    if sent is None:
         yield "how many requests were sent is not given"
-    if given.failed or given.oom:
+    if failed is None:
+        yield "how many requests failed is not given"
+    if failed or given.oom:
         yield "some requests failed; the latencies are those of the others"
-    if given.queue_p95_ms is not None:
-        yield f"queue time p95 as given: {given.queue_p95_ms:g} ms"
-
-
-def _server_view(given: ImportPoint) -> ServerView | None:
-    if given.queue_mean_ms is None and given.preemptions is None:
-        return None
-    preemptions = None if given.preemptions is None else float(given.preemptions)
-    return ServerView(queue_mean_ms=given.queue_mean_ms, preemptions=preemptions)
-
-
-GAUGES = {
-    "kv_usage_peak": "kv_cache_usage",
-    "waiting_peak": "waiting",
-    "running_peak": "running",
-    "gpu_memory_peak_mib": "memory_mib",
-    "power_mean_w": "power_w",
-}
-"""Typed peak -> column of the session's time series."""
-
-
-def _gauges(given: ImportPoint) -> dict[str, float]:
-    return {
-        column: float(value)
-        for name, column in GAUGES.items()
-        if (value := getattr(given, name)) is not None
-    }
+    most = sent if completed is None else completed
+    for statistic, floor in PERCENTILE_FLOORS.items():
+        typed = any(getattr(given, f"{name}_{statistic}_ms") is not None for name in LATENCIES)
+        if typed and most is not None and most < floor:
+            yield f"{statistic} needs {floor} requests, there are {most}"
 
 
 def import_session(points: Sequence[ImportPoint], folder: Path) -> list[Imported]:

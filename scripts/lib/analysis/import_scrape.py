@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from scripts.lib.analysis.counts import total
 from scripts.lib.analysis.diagnosis.point_rules import WHOLE_LIFE
 from scripts.lib.analysis.import_points import ImportProblem
 from scripts.lib.analysis.thresholds import PREFIX_DECISIVE
@@ -56,10 +57,11 @@ def _mean_ms(totals: HistogramTotals | None) -> float | None:
 
 def _pooled_ms(points: Sequence[Point], name: str) -> float | None:
     pairs = [(getattr(p, f"{name}_ms").mean, p.completed) for p in points]
-    if not pairs or any(mean is None for mean, _ in pairs):
+    known = [(mean, n) for mean, n in pairs if mean is not None and n is not None]
+    everything = sum(n for _, n in known)
+    if len(known) < len(pairs) or not everything:
         return None
-    total = sum(count for _, count in pairs)
-    return sum(mean * count for mean, count in pairs) / total if total else None
+    return float(sum(mean * n for mean, n in known)) / everything
 
 
 def _prefix_cache(scrape: Scrape) -> Iterator[str]:
@@ -73,7 +75,7 @@ def _prefix_cache(scrape: Scrape) -> Iterator[str]:
 
 def _others(scrape: Scrape, points: Sequence[Point]) -> Iterator[str]:
     histogram = scrape.histograms.e2el
-    sent = sum(point.sent for point in points)
+    sent = total(point.sent for point in points)
     if histogram is None or histogram.count is None or not sent:
         return
     if histogram.count > sent * (1 + limits.FOREIGN_REQUESTS_SHARE) + 1:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import yaml
 from pydantic import ValidationError
 
-from scripts.lib.analysis.import_models import ImportNote, ImportPoint, ImportStudy
+from scripts.lib.analysis.import_models import ImportNote, ImportStudy
+from scripts.lib.analysis.import_numbers import ImportPoint
 from scripts.lib.analysis.import_parts import host_of, manifest_of, startup_of, study_of
 from scripts.lib.analysis.import_points import (
     Imported,
@@ -31,7 +31,6 @@ from scripts.lib.engine.startup import Startup
 from scripts.lib.load.results import LoadResult
 from scripts.lib.study.models import Study
 from scripts.lib.study.specs import write_specs
-from scripts.lib.telemetry.series import GPU_COLUMNS, METRIC_COLUMNS
 
 RAW = ("runs", "quality", "checkpoints", "engines", "plan", "kernels", "tables")
 """Folders of a former import, removed before a new one."""
@@ -93,7 +92,10 @@ def import_study(path: Path, results: Path) -> tuple[Study, Path]:
     write_specs(study, folder)
     copy = clean_text(path.read_text(encoding="utf-8"), Path.cwd())
     write_text(folder / "imported.yaml", copy)
-    write_json(folder / MARK, ImportNote(source=given.source, hours=given.hours))
+    note = ImportNote(
+        source=given.source, measured_at=_measured_at(given, sessions), hours=given.hours
+    )
+    write_json(folder / MARK, note)
     _write_machine(folder, given, study)
     for name in given.variants:
         _write_variant(folder, path.parent, given, name, sessions[name])
@@ -119,11 +121,11 @@ def _loads(sessions: dict[str, dict[int, list[Imported]]]) -> dict[str, Sequence
     if not everything:
         raise ImportProblem("no variant has a load point; give points or tables")
     counts = {level_of(o.point): o.point.sent for o in everything}
-    known = all(counts.values())
+    known = [n for level in levels or rates if (n := counts[level])]
     return {
         "concurrency": levels,
         "rate": rates,
-        "counts": [counts[level] for level in levels or rates] if known else [],
+        "counts": known if len(known) == len(counts) else [],
         "repetitions": [max(one.point.repetition for one in everything)],
         "sessions": [max((n for by in sessions.values() for n in by), default=1)],
     }
@@ -192,12 +194,14 @@ def _write_run(
         points=points,
         model=startup.variant,
         url_kind="attached",
-        origin_unix_s=_origin(given, imported),
+        origin_unix_s=None,
         dataset={
             "kind": "imported",
             "file": given.workload.dataset,
             "sha256": given.workload.dataset_sha256,
             "source": given.source,
+            "warmup_requests": given.workload.warmup_requests,
+            "not_recorded": given.workload.not_recorded,
         },
         variant=startup.variant,
         workload=given.workload.name,
@@ -207,30 +211,23 @@ def _write_run(
     write_json(run / "load.json", load)
     write_json(run / "startup.json", startup)
     _write_records(run, imported)
-    _write_series(run / "metrics.csv.gz", imported, METRIC_COLUMNS, {})
-    _write_series(run / "gpu.csv.gz", imported, GPU_COLUMNS, {"gpu": 0})
     for file in [file for one in imported for file in one.files]:
         _copy(file, run / "imported" / file.name)
 
 
-def _origin(given: ImportStudy, imported: Sequence[Imported]) -> float:
-    """Return the session's start in Unix time: of its first result file, else the given day.
-
-    0.0 stands for "not recorded", as in no real measurement.
-    """
-    dates = [moment for one in imported if (moment := _moment(one.date))]
-    if dates:
-        return min(dates).timestamp()
+def _measured_at(given: ImportStudy, sessions: dict[str, dict[int, list[Imported]]]) -> str | None:
+    """Return the given day, else when the last result file says it ended (in no time zone)."""
     if given.measured_at:
-        day = datetime.datetime.combine(given.measured_at, datetime.time(), datetime.UTC)
-        return day.timestamp()
-    return 0.0
+        return given.measured_at.isoformat()
+    everything = [one for by in sessions.values() for own in by.values() for one in own]
+    dates = [moment for one in everything if (moment := _moment(one.date))]
+    return max(dates).isoformat() if dates else None
 
 
 def _moment(text: str | None) -> datetime.datetime | None:
-    """Read the benchmark's own date; it names no time zone, UTC is taken."""
+    """Read the benchmark's own date, a local time whose zone it does not name."""
     try:
-        return datetime.datetime.strptime(text or "", "%Y%m%d-%H%M%S").replace(tzinfo=datetime.UTC)
+        return datetime.datetime.strptime(text or "", "%Y%m%d-%H%M%S")  # noqa: DTZ007
     except ValueError:
         return None
 
@@ -248,27 +245,10 @@ def _write_records(run: Path, imported: Sequence[Imported]) -> None:
     """Write request records, if every point has them: half of them would count as all."""
     if not imported or not all(one.records for one in imported):
         return
-    lines = [json.dumps(record) + "\n" for one in imported for record in one.records]
-    _write_gzip(run / "requests.jsonl.gz", "".join(lines))
-
-
-def _write_series(
-    path: Path, imported: Sequence[Imported], columns: tuple[str, ...], fixed: dict[str, Any]
-) -> None:
-    """Write typed peaks as one sample at either end of their point; nothing where none is."""
-    rows = []
-    for one in imported:
-        own = {column: v for column, v in one.gauges.items() if column in columns}
-        if own:
-            ends = (one.point.start_s, one.point.end_s)
-            rows += [{"t_s": t_s, **fixed, **own} for t_s in ends]
-    if rows:
-        _write_gzip(path, pd.DataFrame(rows, columns=list(columns)).to_csv(index=False))
-
-
-def _write_gzip(path: Path, text: str) -> None:
-    """Write a compressed text without a time stamp: the same import gives the same bytes."""
-    path.write_bytes(gzip.compress(text.encode(), compresslevel=5, mtime=0))
+    text = "".join(json.dumps(record) + "\n" for one in imported for record in one.records)
+    # Without a time stamp: the same import gives the same bytes.
+    packed = gzip.compress(text.encode(), compresslevel=5, mtime=0)
+    (run / "requests.jsonl.gz").write_bytes(packed)
 
 
 def _write_sources(run: Path, log: Path | str | None, metrics: Path | None) -> None:

@@ -11,6 +11,7 @@ from scripts.lib.plan.models import Plan
 from scripts.lib.study.models import Study
 
 NOT_IN_LOG = "the server's log does not say"
+NO_LOG = "there is no log, and nobody noted it"
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,10 @@ def _speaker(starts: Sequence[Start]) -> Start:
 
 def _row(name: str, start: Start, starts: int, plan: Plan | None) -> LedgerRow:
     facts = start.startup.facts
+    silent = NOT_IN_LOG if facts.evidence else NO_LOG
 
     def fact(value: float | None) -> Value:
-        return Value(value=float(value)) if value is not None else Value(missing=NOT_IN_LOG)
+        return Value(value=float(value)) if value is not None else Value(missing=silent)
 
     def planned(key: str) -> Value:
         if plan is None:
@@ -63,7 +65,7 @@ def _row(name: str, start: Start, starts: int, plan: Plan | None) -> LedgerRow:
         max_concurrency=fact(facts.max_concurrency),
         planned_weights_gib=planned("weights_gib"),
         planned_kv_cache_tokens=planned("kv_cache_tokens"),
-        ready_s=Value(missing="it never became ready" if not start.startup.ready else NOT_IN_LOG)
+        ready_s=Value(missing="it never became ready" if not start.startup.ready else silent)
         if ready_s is None
         else Value(value=ready_s, n=starts),
         model_load_s=fact(facts.model_load_s),

@@ -10,7 +10,7 @@ from scripts.lib.analysis.wording import listed
 
 SERIES = {
     "kv_usage_peak": "KV-cache usage",
-    "queue_mean_ms": "queue time",
+    "queue_mean_ms": "mean queue time",
     "preemptions": "preemptions",
     "gpu_memory_peak_mib": "peak GPU memory",
     "power_mean_w": "GPU power and energy",
@@ -37,11 +37,16 @@ def _files(_: Material, folder: StudyFolder) -> Iterator[str]:
         yield "not measured: host.json is not there, so the machine is not known"
 
 
-def _per_variant(material: Material, _: StudyFolder) -> Iterator[str]:
+def _is_import(folder: StudyFolder) -> bool:
+    """An import is not planned: what ran is already known."""
+    return (folder.folder / "imported.json").is_file()
+
+
+def _per_variant(material: Material, folder: StudyFolder) -> Iterator[str]:
     study = material.study
     failed = {row.variant for row in material.failures}
     kinds: tuple[tuple[str, set[str]], ...] = (
-        ("plan", set(material.plans)),
+        ("plan", set(study.variants) if _is_import(folder) else set(material.plans)),
         ("kernel verdict", set(material.verdicts)),
         ("start-up log", set(material.startups)),
     )

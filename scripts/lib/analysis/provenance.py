@@ -19,13 +19,18 @@ from scripts.lib.study.specs import dump
 DISTRIBUTIONS = ("snakemake", "pydantic", "numpy", "pandas", "scipy", "statsmodels", "matplotlib")
 
 
-def provenance(study: Study, project: Path, loads: Iterable[LoadResult]) -> Provenance:
-    """Return the provenance of a summary made now in ``project`` from these measurements."""
+def provenance(
+    study: Study, project: Path, loads: Iterable[LoadResult], measured_at: str | None = None
+) -> Provenance:
+    """Return the provenance of a summary made now in ``project`` from these measurements.
+
+    ``measured_at``: when they were made, as an import says; None: as the measurements say.
+    """
     commit = git(project, "rev-parse", "HEAD")
     status = git(project, "status", "--porcelain") if commit else None
     return Provenance(
         study_hash=content_hash(dump(study)),
-        created_at=_time_of(loads),
+        created_at=measured_at or _time_of(loads),
         git_commit=commit.strip() if commit else None,
         git_dirty=None if status is None else bool(status.strip()),
         tool_version=_tool_version(project),
@@ -38,7 +43,7 @@ def _time_of(loads: Iterable[LoadResult]) -> str:
     ends = [
         load.origin_unix_s + max((point.end_s for point in load.points), default=0.0)
         for load in loads
-        if load.origin_unix_s > 0
+        if load.origin_unix_s is not None
     ]
     moment = (
         datetime.datetime.fromtimestamp(max(ends), datetime.UTC)

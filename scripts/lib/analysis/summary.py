@@ -66,12 +66,12 @@ class WorkloadView(Strict):
     dataset_words: str
     dataset_sha256: str | None
     endpoint: str
-    decoding: dict[str, object]
+    decoding: dict[str, object] = Field(description="A value of None: not known (imported).")
     load_words: str
     warmup_words: str
     repetitions: int
     sessions: int
-    seed: int
+    seed: int | None = Field(description="None: not known (imported).")
     input_tokens: dict[str, float] = Field(description="min, p50, mean, p95, max as realised")
     output_tokens: dict[str, dict[str, float]] = Field(description="Per variant, as realised.")
 
@@ -102,15 +102,15 @@ class PointRow(Strict):
     level: float = Field(description="Concurrency, or requests/s; 0 for ramp and trace.")
     origin: Literal["plan", "slo_search"] = "plan"
     runs: int = Field(description="Repetitions x sessions that stand behind the row.")
-    sent: int
-    completed: int
+    sent: int | None = Field(description="None: not known (imported).")
+    completed: int | None
     valid: bool
     invalid_reasons: list[str]
     warnings: list[str]
     metrics: dict[str, Value] = Field(
         description="ttft_mean_ms, ttft_p95_ms, tpot_mean_ms, ..., output_throughput_tok_s, "
         "total_throughput_tok_s, request_throughput, goodput_req_s, goodput_share, duration_s, "
-        "kv_usage_peak, waiting_peak, running_peak, preemptions, queue_mean_ms, "
+        "kv_usage_peak, waiting_peak, running_peak, preemptions, queue_mean_ms, queue_p95_ms, "
         "prefix_hit_share, gpu_memory_peak_mib, power_mean_w, joules_per_output_token, "
         "usd_per_million_output_tokens, usd_per_million_good_tokens"
     )
@@ -319,6 +319,9 @@ class Summary(Strict):
     not_measured: list[str] = Field(description="What could not be measured, and why.")
     imported_from: str | None = Field(
         default=None, description="Set when the numbers were not measured by this workflow."
+    )
+    measured_at: str | None = Field(
+        default=None, description="When, as an imported study says: ISO 8601, as exact as known."
     )
     machine_hours: float | None = Field(
         default=None, description="How long the machine was used for the study."

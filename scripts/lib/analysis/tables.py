@@ -92,8 +92,7 @@ def points_table(rows: Sequence[PointRow]) -> pd.DataFrame:
             "level": row.level,
             "origin": row.origin,
             "runs": row.runs,
-            "requests_sent": row.sent,
-            "requests_completed": row.completed,
+            **_counts(row),
             "valid": row.valid,
             "slo_pass": row.slo_pass,
             "slo_failed": "; ".join(row.slo_failed),
@@ -112,8 +111,8 @@ def points_table(rows: Sequence[PointRow]) -> pd.DataFrame:
         "level": LEVEL,
         "origin": pa.Column(str, pa.Check.isin(["plan", "slo_search"])),
         "runs": pa.Column(int, pa.Check.ge(1)),
-        "requests_sent": COUNT,
-        "requests_completed": COUNT,
+        **dict.fromkeys(COUNTS, pa.Column("Int64", pa.Check.ge(0), nullable=True)),
+        **{f"{name}_missing": TEXT for name in COUNTS},
         "valid": pa.Column("boolean"),
         "slo_pass": YES_NO,
         **dict.fromkeys(("slo_failed", "invalid_reasons", "warnings", "sources"), TEXT),
@@ -121,13 +120,22 @@ def points_table(rows: Sequence[PointRow]) -> pd.DataFrame:
     }
     checks = [
         pa.Check(
-            lambda t: t["requests_completed"] <= t["requests_sent"],
+            lambda t: ~(t["requests_completed"] > t["requests_sent"]).fillna(False),
             error="more requests completed than were sent",
         ),
-        *(_one_of_both(name) for name in names),
+        *(_one_of_both(name) for name in [*COUNTS, *names]),
     ]
     unique = ["workload", "variant", "kind", "level"]
     return _checked("points.csv", lines, columns, checks, unique)
+
+
+COUNTS = ("requests_sent", "requests_completed")
+
+
+def _counts(row: PointRow) -> dict[str, Any]:
+    found = dict(zip(COUNTS, (row.sent, row.completed), strict=True))
+    reasons = {f"{name}_missing": "not known" if n is None else "" for name, n in found.items()}
+    return found | reasons
 
 
 def intervals_table(rows: Sequence[PointRow]) -> pd.DataFrame:

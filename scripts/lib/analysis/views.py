@@ -11,7 +11,6 @@ from scripts.lib.analysis.sanitize import clean_command, clean_environment, clea
 from scripts.lib.analysis.stamps import stamp_of
 from scripts.lib.analysis.summary import EngineView, SloView, VariantView, WorkloadView
 from scripts.lib.analysis.wording import listed, number, percent
-from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.engine.environment import EngineInfo
 from scripts.lib.engine.flags import serving_flags
 from scripts.lib.load.results import LoadResult
@@ -52,22 +51,26 @@ def variant_view(material: Material, name: str, project: Path) -> VariantView:
         stamp=stamp_of(material.verdicts.get(name)),
         is_baseline=name == study.baseline,
         checkpoint=variant.checkpoint,
-        checkpoint_source=source_words(study.checkpoints[variant.checkpoint], project),
+        checkpoint_source=_source(material, name, project),
         scheme_words=manifest.scheme.words if manifest else "not known: no manifest",
         engine=engine.name,
         serving_flags=clean_command(serving_flags(variant, engine), project),
         environment=clean_environment(environment, project),
         command=clean_command(startup.command, project) if startup and startup.command else None,
         gpus=variant.gpus if material.host is None or material.host.gpus else 0,
-        checkpoint_bytes=_bytes(manifest),
+        checkpoint_bytes=manifest.real_bytes if manifest else None,
         ideal_bytes=manifest.ideal_bytes if manifest else None,
         manifest=f"checkpoints/{variant.checkpoint}.json" if manifest else "",
     )
 
 
-def _bytes(manifest: Manifest | None) -> int | None:
-    """Return the size of the weight files; a manifest without any does not know it."""
-    return manifest.real_bytes if manifest and manifest.real_bytes > 0 else None
+def _source(material: Material, name: str, project: Path) -> str:
+    """Return where a variant's checkpoint comes from; an import only gives it a name."""
+    checkpoint = material.study.checkpoints[material.study.variants[name].checkpoint]
+    loads = [load for (v, _), found in material.loads.items() if v == name for load in found]
+    if checkpoint.path and any(map(is_imported, loads)):
+        return f"{clean_text(checkpoint.path, project)}, as the import file calls it"
+    return source_words(checkpoint, project)
 
 
 def source_words(checkpoint: Checkpoint, project: Path) -> str:
@@ -92,18 +95,21 @@ def workload_view(material: Material, name: str, lengths: Lengths) -> WorkloadVi
     spec = material.study.workloads[name]
     loads = [r for (_, w), results in material.loads.items() if w == name for r in results]
     measured = next((load for load in loads if load.dataset), None)
+    unknown = settings_not_recorded(measured)
+    path = f"/v1/{'chat/completions' if spec.endpoint == 'chat' else 'completions'}"
+    decoding = {"temperature": spec.temperature, "ignore_eos": spec.ignore_eos}
     inputs = [by["input"] for (_, w), by in lengths.items() if w == name and by.get("input")]
     return WorkloadView(
         name=name,
         dataset_words=dataset_words(spec, measured),
         dataset_sha256=_dataset_hash(spec, measured),
-        endpoint=f"/v1/{'chat/completions' if spec.endpoint == 'chat' else 'completions'}",
-        decoding={"temperature": spec.temperature, "ignore_eos": spec.ignore_eos},
-        load_words=load_words(spec),
+        endpoint="not recorded" if "endpoint" in unknown else path,
+        decoding={key: None if key in unknown else value for key, value in decoding.items()},
+        load_words=load_words(spec, counts_known=_counts_known(spec, measured)),
         warmup_words=_warmup_words(spec, loads),
         repetitions=spec.repetitions,
         sessions=spec.sessions,
-        seed=spec.seed,
+        seed=None if "seed" in unknown else spec.seed,
         input_tokens=dict(inputs[0]) if inputs else {},
         output_tokens={
             variant: dict(by["output"])
@@ -113,9 +119,26 @@ def workload_view(material: Material, name: str, lengths: Lengths) -> WorkloadVi
     )
 
 
+def is_imported(measured: LoadResult | None) -> bool:
+    """Return whether a load result was imported, so that the study's settings may be defaults."""
+    return measured is not None and measured.dataset.get("kind") == "imported"
+
+
+def settings_not_recorded(measured: LoadResult | None) -> set[str]:
+    """Return the settings of the workload that nobody recorded; empty where we measured."""
+    names = measured.dataset.get("not_recorded") if measured else None
+    return {str(name) for name in names} if isinstance(names, list) else set()
+
+
+def _counts_known(spec: Workload, measured: LoadResult | None) -> bool:
+    return not is_imported(measured) or spec.requests_per_point is not None
+
+
 def dataset_words(spec: Workload, measured: LoadResult | None) -> str:
     """Return the data set in words, with how many different prompts were really sent."""
     data = spec.dataset
+    if measured is not None and is_imported(measured):
+        return _file_name(str(measured.dataset["file"]))
     if data.random:
         kind = f"random tokens, {data.random.input_tokens} in and {data.random.output_tokens} out"
     elif data.prefix:
@@ -149,19 +172,21 @@ def _dataset_hash(spec: Workload, measured: LoadResult | None) -> str | None:
     return spec.dataset.sharegpt.sha256 if isinstance(spec.dataset.sharegpt, HubFile) else None
 
 
-def load_words(spec: Workload) -> str:
-    """Return the load points in words."""
+def load_words(spec: Workload, *, counts_known: bool = True) -> str:
+    """Return the load points in words; ``counts_known``: how many requests each one sent."""
     counts = [spec.requests_at(i) for i in range(len(spec.concurrency) or len(spec.rate))]
-    sent = listed([f"{n:,}" for n in counts if n is not None])
+    sent = f"{listed([f'{n:,}' for n in counts if n is not None])} requests"
+    if not counts_known:
+        sent = "how many requests is not recorded"
     if spec.concurrency:
         levels = listed([str(c) for c in spec.concurrency])
-        return f"closed loop at concurrency {levels}; {sent} requests"
+        return f"closed loop at concurrency {levels}; {sent}"
     if spec.rate:
         shape = f" (burstiness {number(spec.arrival.burstiness)})"
         process = spec.arrival.process + (shape if spec.arrival.process == "gamma" else "")
         cap = f", never more than {spec.max_concurrency} in flight" if spec.max_concurrency else ""
         levels = listed([number(rate) for rate in spec.rate])
-        return f"open loop, {process} arrivals at {levels} requests/s{cap}; {sent} requests"
+        return f"open loop, {process} arrivals at {levels} requests/s{cap}; {sent}"
     if spec.ramp:
         ramp = spec.ramp
         return (
@@ -172,6 +197,10 @@ def load_words(spec: Workload) -> str:
 
 
 def _warmup_words(spec: Workload, loads: Sequence[LoadResult]) -> str:
+    imported = next((load for load in loads if is_imported(load)), None)
+    if imported is not None:
+        told = imported.dataset.get("warmup_requests")
+        return "not recorded" if told is None else f"{told} requests, as the import file says"
     done = next((load.warmup for load in loads if load.warmup), None)
     if done and "requests" in done:
         failed = f", {done['failed']} failed" if done.get("failed") else ""

@@ -57,7 +57,7 @@ def build_manifest(
         shape=read_shape(folder),
         tensors=tensors,
         ideal_bytes=tensors.ideal_bytes if tensors else None,
-        real_bytes=sum(file.stat().st_size for file in weights),
+        real_bytes=sum(file.stat().st_size for file in weights) if weights else None,
         disagreements=read_disagreements(folder),
         tokenizer_fingerprint=tokenizer_fingerprint(folder),
         chat_template_fingerprint=chat_template_fingerprint(folder),

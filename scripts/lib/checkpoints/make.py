@@ -193,7 +193,7 @@ def _make_by_quantizing(job: Job, result: Path, log: Path) -> None:
         )
     if PRESETS[spec.scheme].grouped:
         _check_group_size(spec.group_size or PRESET_GROUP, source)
-    require_space(job.resources, source.real_bytes, job.name, MOVE)
+    require_space(job.resources, source.real_bytes or 0, job.name, MOVE)
     arguments = ["--source", source.folder, "--output", str(result), "--scheme", spec.scheme]
     arguments += ["--method", spec.method, "--seed", str(spec.seed), "--ignore", *spec.ignore]
     if spec.group_size:

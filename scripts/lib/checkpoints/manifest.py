@@ -87,7 +87,7 @@ class Manifest(Strict):
     shape: Shape
     tensors: TensorSummary | None = Field(description="None: no safetensors here.")
     ideal_bytes: int | None = Field(description="Parameters x bits / 8 at the scheme's bits.")
-    real_bytes: int = Field(description="Bytes of the weight files.")
+    real_bytes: int | None = Field(description="Bytes of the weight files; None: not known.")
     disagreements: list[str] = Field(
         default=[], description="Where config.json and the tensors say different things."
     )

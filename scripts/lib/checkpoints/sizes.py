@@ -10,8 +10,10 @@ from scripts.lib.checkpoints.errors import CheckpointError
 SPARE_BYTES = 1 << 30
 
 
-def size_words(count: int) -> str:
-    """Return a number of bytes in words, e.g. "98.4 MB" (decimal units)."""
+def size_words(count: int | None) -> str:
+    """Return a number of bytes in words, e.g. "98.4 MB" (decimal units); None: no weight files."""
+    if count is None:
+        return "no weight files"
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= size:
             return f"{count / size:.3g} {unit}"

@@ -24,7 +24,7 @@ class Preflight(Strict):
     variant: str
     free_disk_gib: float
     available_memory_gib: float
-    weights_gib: float
+    weights_gib: float | None
     warnings: list[str]
 
 
@@ -38,13 +38,17 @@ def check_machine(served: ServedVariant, host: Host) -> Preflight:
         variant=served.name,
         free_disk_gib=round(shutil.disk_usage(served.project).free / 2**30, 1),
         available_memory_gib=round(psutil.virtual_memory().available / 2**30, 1),
-        weights_gib=round(served.manifest.real_bytes / 2**30, 3),
+        weights_gib=_gib(served.manifest.real_bytes),
         warnings=served.manifest.disagreements,
     )
     problems = [*_disk(preflight), *_missing(served), *_memory(served, host, preflight)]
     if problems:
         raise ValueError("; ".join(problems))
     return preflight
+
+
+def _gib(count: int | None) -> float | None:
+    return None if count is None else round(count / 2**30, 3)
 
 
 def _disk(preflight: Preflight) -> Iterator[str]:
@@ -74,11 +78,12 @@ def _memory(served: ServedVariant, host: Host, preflight: Preflight) -> Iterator
         return
     settings = {**served.engine.env, **served.variant.env}
     kv_gib = float(settings.get("VLLM_CPU_KVCACHE_SPACE", 0))
-    needed = preflight.weights_gib + kv_gib + ENGINE_MEMORY_GIB
+    weights_gib = preflight.weights_gib or 0
+    needed = weights_gib + kv_gib + ENGINE_MEMORY_GIB
     if needed > preflight.available_memory_gib:
         yield (
             f"variant {served.name} needs about {needed:.1f} GiB of memory "
-            f"({preflight.weights_gib:.1f} weights, {kv_gib:.1f} KV cache, "
+            f"({weights_gib:.1f} weights, {kv_gib:.1f} KV cache, "
             f"{ENGINE_MEMORY_GIB:.1f} engine) and {preflight.available_memory_gib} are "
             "available; lower VLLM_CPU_KVCACHE_SPACE"
         )

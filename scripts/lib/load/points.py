@@ -232,7 +232,7 @@ def build_point(
         failed=len(sent) - completed,
         start_s=start,
         end_s=end,
-        duration_s=duration,
+        duration_s=duration if len(sent) else None,
         achieved_rate=_per_s(completed, duration),
         peak_in_flight=peak_in_flight(requests, answers, origin_s),
         input_tokens=input_tokens,
@@ -355,7 +355,7 @@ def in_words(point: Point) -> str:
         return "-" if value is None else f"{value:.1f} ms"
 
     text = (
-        f"{point.completed}/{point.sent} done in {point.duration_s:.1f} s, "
+        f"{point.completed}/{point.sent} done in {point.duration_s or 0:.1f} s, "
         f"TTFT {ms(point.ttft_ms.mean)}, TPOT {ms(point.tpot_ms.mean)}, "
         f"{point.output_throughput_tok_s or 0:.0f} output tok/s"
     )

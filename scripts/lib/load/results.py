@@ -22,13 +22,15 @@ class Latency(Strict):
     p90: float | None
     p95: float | None
     p99: float | None
-    n: int = Field(description="How many requests (itl: how many gaps) stand behind it.")
+    n: int | None = Field(
+        description="How many requests (itl: how many gaps) stand behind it; None: not known."
+    )
 
 
 class Client(Strict):
     """What the client itself did during a point."""
 
-    processes: int
+    processes: int | None = Field(description="None: somebody else's client.")
     cpu_share: float | None = Field(
         description="CPU seconds per wall second of the busiest client process."
     )
@@ -78,7 +80,8 @@ class SteadyWindow(Strict):
 class Point(Strict):
     """One load point, run once.
 
-    Times ``*_s`` count from the session's clock origin (``LoadResult.origin_unix_s``).
+    Times ``*_s`` count from the session's clock origin (``LoadResult.origin_unix_s``). None: not
+    known, as in results that were made by other tools; what we measure has every count.
     """
 
     workload_point: int = Field(description="Index of the point in the workload (0-based).")
@@ -86,16 +89,16 @@ class Point(Strict):
     concurrency: int | None = None
     rate: float | None = Field(default=None, description="Offered requests/s (open loop).")
     origin: Literal["plan", "slo_search"] = "plan"
-    sent: int
-    completed: int
-    failed: int
+    sent: int | None
+    completed: int | None
+    failed: int | None
     start_s: float
     end_s: float
-    duration_s: float = Field(description="First send to last token.")
+    duration_s: float | None = Field(description="First send to last token.")
     achieved_rate: float | None = Field(default=None, description="Completed requests/s.")
     peak_in_flight: int | None = None
-    input_tokens: int
-    output_tokens: int
+    input_tokens: int | None = Field(description="Of the completed requests together.")
+    output_tokens: int | None
     output_throughput_tok_s: float | None
     total_throughput_tok_s: float | None
     request_throughput: float | None = None
@@ -104,6 +107,11 @@ class Point(Strict):
     itl_ms: Latency
     e2el_ms: Latency
     steady: SteadyWindow | None = None
+    reported: dict[str, float] = Field(
+        default={},
+        description="Peaks and means that somebody else's tool reported and no time series holds, "
+        "by the names of the tables: kv_usage_peak, queue_p95_ms, ...",
+    )
     client: Client
     server: ServerView | None = Field(default=None, description="None: no /metrics.")
     errors: dict[str, int] = Field(default={}, description="Message -> how many requests.")
@@ -114,7 +122,7 @@ class Point(Strict):
     @property
     def judgeable(self) -> bool:
         """Whether the SLO may be judged: valid, or wrong in nothing but failed requests."""
-        return self.valid or (self.failed > 0 and len(self.invalid_reasons) == 1)
+        return self.valid or (bool(self.failed) and len(self.invalid_reasons) == 1)
 
 
 class LoadResult(Strict):
@@ -124,7 +132,9 @@ class LoadResult(Strict):
     points: list[Point]
     model: str
     url_kind: Literal["started", "attached"] = "started"
-    origin_unix_s: float = Field(description="Unix time of the session's clock origin.")
+    origin_unix_s: float | None = Field(
+        description="Unix time of the session's clock origin; None: not known (imported)."
+    )
     dataset: dict[str, object] = Field(
         default={}, description="What was sampled: file, SHA-256, conversations, lengths."
     )

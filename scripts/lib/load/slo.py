@@ -47,19 +47,24 @@ def judge(
     missed: list[str] = []
     unproven: list[str] = []
     unknown: list[str] = []
-    if slo.success_rate is not None and point.sent:
-        share = point.completed / point.sent
-        if share < slo.success_rate:
-            missed.append(
-                f"success_rate: {point.completed} of {point.sent} requests completed "
-                f"({share:.1%}), limit {slo.success_rate:.1%}"
-            )
+    if slo.success_rate is not None:
+        _judge_success(point, slo.success_rate, missed, unknown)
     for limit in slo.latency_limits:
         _judge_latency(limit, point, requests, missed, unproven, unknown)
     _judge_count("kv_usage_max", kv_usage_peak, slo.kv_usage_max, missed, unknown)
     preemptions = point.server.preemptions if point.server else None
     _judge_count("preemptions_max", preemptions, slo.preemptions_max, missed, unknown)
     return Judgement(not missed if point.judgeable else None, missed, unproven, unknown)
+
+
+def _judge_success(point: Point, limit: float, missed: list[str], unknown: list[str]) -> None:
+    if point.sent is None or point.completed is None:
+        unknown.append("success_rate: how many requests were sent and completed is not known")
+    elif point.sent and point.completed / point.sent < limit:
+        missed.append(
+            f"success_rate: {point.completed} of {point.sent} requests completed "
+            f"({point.completed / point.sent:.1%}), limit {limit:.1%}"
+        )
 
 
 def _judge_latency(
@@ -77,13 +82,13 @@ def _judge_latency(
     if value > limit.limit_ms:
         missed.append(f"{limit.key}: {value:.5g} ms, limit {limit.limit_ms:g} ms")
     floor = PERCENTILE_FLOORS.get(limit.statistic, 1)
-    if n < floor:
+    if n is not None and n < floor:
         unproven.append(f"{limit.key}: too few: n={n}, {limit.statistic} needs {floor}")
 
 
 def _observed(
     limit: LatencyLimit, point: Point, requests: Requests | None
-) -> tuple[float | None, int]:
+) -> tuple[float | None, int | None]:
     aggregate: Latency = getattr(point, f"{limit.metric}_ms")
     if requests is None or limit.metric == "itl":
         return getattr(aggregate, limit.statistic), aggregate.n
@@ -141,7 +146,7 @@ class Goodput:
         return self.good / self.sent if self.sent else None
 
 
-def goodput(requests: Requests, slo: Slo, duration_s: float) -> Goodput | None:
+def goodput(requests: Requests, slo: Slo, duration_s: float | None) -> Goodput | None:
     """Count the requests that completed within every per-request limit.
 
     A request of one token has no TPOT, so no TPOT limit to miss.
@@ -149,7 +154,7 @@ def goodput(requests: Requests, slo: Slo, duration_s: float) -> Goodput | None:
     Args:
         requests: All requests that were sent, the failed ones too.
         slo: The limits, see :func:`request_limits`.
-        duration_s: Wall time of the point.
+        duration_s: Wall time of the point; None: not known.
 
     Returns:
         None if the SLO has no per-request limit: not evaluated is not 0.
@@ -163,4 +168,4 @@ def goodput(requests: Requests, slo: Slo, duration_s: float) -> Goodput | None:
         good &= np.isnan(values) | (values <= limit_ms)
     count = int(good.sum())
     tokens = float(np.nansum(np.where(good, requests.output_tokens, 0)))
-    return Goodput(count, len(requests), tokens, count / duration_s if duration_s > 0 else None)
+    return Goodput(count, len(requests), tokens, count / duration_s if duration_s else None)

@@ -58,7 +58,7 @@ def _judge_start(
     speed_ratio: float | None,
 ) -> Verdict:
     read = facts if facts is not None and _says_something(facts) else None
-    version = read.vllm_version if read else None
+    version = facts.vllm_version if facts else None
     draft = make_draft(study, variant, host, version, manifest=manifest)
     settings = draft.settings
     gpus = settings.tensor_parallel * settings.pipeline_parallel
@@ -95,5 +95,5 @@ def _baseline_facts(study: Study, variant: str, startups: list[Startup]) -> LogF
 
 
 def _says_something(facts: LogFacts) -> bool:
-    """Say if a log was read at all: an attached server without one leaves every fact empty."""
-    return facts != LogFacts(ready=facts.ready)
+    """Say if anything tells what ran: a server without a log leaves every fact but these empty."""
+    return facts != LogFacts(ready=facts.ready, vllm_version=facts.vllm_version)

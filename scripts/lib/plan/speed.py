@@ -33,4 +33,4 @@ def _by_level(results: Iterable[LoadResult]) -> dict[tuple[int, str], list[float
 
 
 def _counts(point: Point) -> bool:
-    return point.valid and point.failed == 0
+    return point.valid and not point.failed

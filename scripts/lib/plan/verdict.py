@@ -52,8 +52,9 @@ KERNELS_PRINTED_SINCE = {
 """Before, dense layers of these schemes printed no kernel line (vLLM #27814, #11785)."""
 
 
-PACKED_METHODS = {"gptq_marlin", "awq_marlin"}
-"""Methods whose kernels (Marlin, Machete, AllSpark, ExLlama) all read packed integer weights."""
+PACKED_METHODS = {"gptq_marlin": "marlin", "awq_marlin": "marlin"}
+"""Methods whose kernels (Marlin, Machete, AllSpark, ExLlama) all read packed integer weights, and
+the family that their name points to: a hint, since which of them ran is printed elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -216,15 +217,17 @@ def _without_scheme(
         )
     if claim in WEIGHT_ONLY_INTEGER and facts.quantization in PACKED_METHODS:
         how = f"quantization={facts.quantization} was resolved, which only runs packed weights, "
-        how += "and the loaded weights have the promised size; which kernel ran is not known"
+        how += "and the loaded weights have the promised size; its name points to "
+        how += f"{PACKED_METHODS[facts.quantization]}, but which kernel ran is not proven"
         return _by_indirect_evidence(claim, how)
     if expected.kind != "native":
         return _unknown(claim, "the log names no kernel and the rules do not expect a native one")
     if not _silent(claim, facts):
         return _unknown(claim, "this version prints the kernel, and the log names none")
+    printed = "printed" if facts.evidence else "noted"
     how = (
-        "this version names no kernel for it, the device has the units, no fallback was printed, "
-        "and the loaded weights have the promised size"
+        "this version names no kernel for it, the device has the units, no fallback was "
+        f"{printed}, and the loaded weights have the promised size"
     )
     return _by_indirect_evidence(claim, how)
 
@@ -265,23 +268,34 @@ def _table_agrees(expected: ExpectedPath, facts: LogFacts, outcome: Outcome) -> 
 
 def _log_evidence(facts: LogFacts, claim: str) -> list[Evidence]:
     found = []
+    told = "The log names" if facts.evidence else "What was noted of its start names"
     if facts.kernels:
         agrees = None if facts.scheme in ("unknown", "mixed") else _same(facts.scheme, claim)
-        says = f"The log names {', '.join(facts.kernels)}."
+        says = f"{told} {', '.join(facts.kernels)}."
         found.append(_line_evidence(says, agrees, facts.evidence.get("kernels")))
     elif facts.quantization:
-        says = (
-            f"The log names quantization={facts.quantization} and no kernel; a name proves nothing."
-        )
+        says = f"{told} quantization={facts.quantization} and no kernel; "
+        says += _name_words(facts.quantization)
         found.append(_line_evidence(says, None, facts.evidence.get("quantization")))
     elif facts.scheme in UNQUANTIZED:
         agrees = facts.scheme == claim
-        says = f"The log names no quantization and dtype {facts.dtype}."
+        says = f"{told} no quantization and dtype {facts.dtype}."
         found.append(_line_evidence(says, agrees, facts.evidence.get("quantization")))
     for sign in facts.degradations:
         counts = sign.kind in SLOW_PATHS or sign.kind == "not-quantized"
         found.append(_line_evidence(f"Sign of {sign.kind}.", False if counts else None, sign.line))
     return found
+
+
+def _name_words(quantization: str) -> str:
+    """Say what the name of a resolved method is worth."""
+    family = PACKED_METHODS.get(quantization)
+    if family is None:
+        return "a name proves nothing."
+    return (
+        "it is only resolved for packed weights, and its name points to the kernels of the family "
+        f"{family}; others serve it too, so the family is not proven."
+    )
 
 
 def _cache_evidence(facts: LogFacts, wanted: str | None) -> Evidence | None:

@@ -21,15 +21,14 @@ from scripts.lib.report.blocks import (
     Tone,
 )
 from scripts.lib.report.by_load import load_title
-from scripts.lib.report.figures import THROUGHPUT
+from scripts.lib.report.held import latency_of, throughput_of
 from scripts.lib.report.names import Names
 from scripts.lib.report.numbers import change, metric_of, sentence, share, shown, times, with_unit
 from scripts.lib.report.probes import OUTCOME_TONES as QUALITY_TONES
 from scripts.lib.report.verdicts import OUTCOME_TONES
 
 MOST_CONDITIONS = 5
-_ALWAYS = (THROUGHPUT, "tpot_mean_ms", "ttft_mean_ms")
-_SPEED = (*_ALWAYS, "usd_per_million_output_tokens")
+_COST = "usd_per_million_output_tokens"
 
 
 def answer(summary: Summary, names: Names) -> Answer:
@@ -62,6 +61,8 @@ def _headline(made: Decision) -> tuple[str, list[str]]:
 def _best_point(summary: Summary, variant: str) -> PointRow | None:
     """Return the highest load at which the variant keeps the SLO; else its lowest valid one.
 
+    Without any limit it is the highest valid one.
+
     The baseline must have a valid point there too, or the comparison says nothing.
     """
     base = {
@@ -79,8 +80,8 @@ def _best_point(summary: Summary, variant: str) -> PointRow | None:
         and (row.workload, row.kind, row.level) in base
     ]
     passing = [row for row in mine if row.slo_pass]
-    if passing:
-        return max(passing, key=lambda row: row.level)
+    if passing or not summary.slo:
+        return max(passing or mine, key=lambda row: row.level, default=None)
     return min(mine, key=lambda row: row.level, default=None)
 
 
@@ -107,11 +108,19 @@ def _speed_numbers(summary: Summary, point: PointRow | None) -> list[KeyNumber]:
         if row.variant == summary.baseline
         and (row.workload, row.kind, row.level) == (point.workload, point.kind, point.level)
     )
+    keys = [key for key in _speed_keys(summary, point.workload) if key in point.metrics]
+    if _COST in point.metrics and point.metrics[_COST].value is not None:
+        keys.append(_COST)
     return [
         _speed_number(key, point.metrics[key], baseline.metrics.get(key), point is baseline)
-        for key in _SPEED
-        if key in point.metrics and (key in _ALWAYS or point.metrics[key].value is not None)
+        for key in keys
     ]
+
+
+def _speed_keys(summary: Summary, workload: str) -> tuple[str, str, str]:
+    """Return throughput, TPOT and TTFT in the statistic that the workload's points hold."""
+    rows = [row for row in summary.points if row.workload == workload]
+    return throughput_of(rows), latency_of(rows, "tpot"), latency_of(rows, "ttft")
 
 
 def _speed_number(key: str, value: Value, base: Value | None, same: bool) -> KeyNumber:
@@ -188,10 +197,12 @@ def _glance(summary: Summary, names: Names, point: PointRow | None) -> Table:
         words = one.words if len(summary.workloads) < 2 else f"{one.workload}: {one.words}"
         boundaries.setdefault(one.variant, []).append(words)
     quality = {view.variant: view for view in summary.quality}
+    workload = point.workload if point else ""
+    throughput, tpot, _ = _speed_keys(summary, workload)
     columns = [
         Column("Variant"),
         Column("Throughput", numeric=True),
-        Column("TPOT mean", numeric=True),
+        Column(metric_of(tpot).title, numeric=True),
         Column("SLO"),
         Column("Quality"),
         Column("Verdict"),
@@ -200,9 +211,9 @@ def _glance(summary: Summary, names: Names, point: PointRow | None) -> Table:
     rows = [
         [
             Cell(tag=names.tag(variant)),
-            _speed_cell(here.get(variant), THROUGHPUT),
-            _speed_cell(here.get(variant), "tpot_mean_ms"),
-            _boundary_cell(boundaries.get(variant)),
+            _speed_cell(here.get(variant), throughput),
+            _speed_cell(here.get(variant), tpot),
+            _boundary_cell(boundaries.get(variant), summary),
             _quality_cell(quality.get(variant)),
             _verdict_cell(summary, variant),
         ]
@@ -236,7 +247,9 @@ def _speed_cell(row: PointRow | None, key: str) -> Cell:
     return Cell(shown(value, key), notes, tone="plain" if value.value is not None else "muted")
 
 
-def _boundary_cell(words: list[str] | None) -> Cell:
+def _boundary_cell(words: list[str] | None, summary: Summary) -> Cell:
+    if not summary.slo:
+        return Cell("no limits set", tone="muted")
     if not words:
         return Cell("not measured", tone="muted")
     return Cell("; ".join(words))

@@ -11,14 +11,17 @@ from scripts.lib.report.names import Names
 from scripts.lib.report.numbers import in_order, interval, metric_of, plural, sentence, with_unit
 
 
-def every_metric(rows: Sequence[PointRow], names: Names) -> list[Block]:
-    """Return, folded, every metric of every point: whole run, and steady window beside it."""
+def every_metric(rows: Sequence[PointRow], names: Names, judged: bool) -> list[Block]:
+    """Return, folded, every metric of every point: whole run, and steady window beside it.
+
+    ``judged``: whether the study sets limits that a point can keep or miss.
+    """
     blocks: list[Block] = []
     for variant in names.order:
         mine = sorted((row for row in rows if row.variant == variant), key=lambda row: row.level)
         if mine:
             title = f"All {plural(len(mine), 'load point')}, every metric"
-            tables = list(_metric_tables(mine))
+            tables = list(_metric_tables(mine, judged))
             warnings = [
                 f"{load_title((row.kind, row.level))}: {remark}"
                 for row in mine
@@ -31,7 +34,16 @@ def every_metric(rows: Sequence[PointRow], names: Names) -> list[Block]:
     return blocks
 
 
-def _metric_tables(rows: Sequence[PointRow]) -> Iterator[Block]:
+def _completed_cell(row: PointRow) -> Cell:
+    if row.sent is None and row.completed is None:
+        return Cell("not recorded", tone="muted")
+    if row.completed is None:
+        return Cell(f"not recorded; {row.sent:,} sent", tone="muted")
+    sent = "not recorded how many" if row.sent is None else f"{row.sent:,}"
+    return Cell(f"{row.completed:,} of {sent}")
+
+
+def _metric_tables(rows: Sequence[PointRow], judged: bool) -> Iterator[Block]:
     for start in range(0, len(rows), MOST_COLUMNS):
         part = rows[start : start + MOST_COLUMNS]
         keys = in_order(key for row in part for key in row.metrics)
@@ -39,10 +51,10 @@ def _metric_tables(rows: Sequence[PointRow]) -> Iterator[Block]:
         body = [
             [
                 Cell("Requests completed"),
-                *[Cell(f"{row.completed:,} of {row.sent:,}") for row in part],
+                *[_completed_cell(row) for row in part],
             ],
             [Cell("Runs"), *[Cell(str(row.runs)) for row in part]],
-            [Cell("SLO"), *[slo_cell(row) for row in part]],
+            *([[Cell("SLO"), *[slo_cell(row) for row in part]]] if judged else []),
             *[_metric_row(key, part) for key in known],
             [Cell("Raw files"), *[Cell(sources=[Link(p) for p in row.sources]) for row in part]],
         ]

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from scripts.lib.analysis.summary import PointRow, Summary, Timeline, Value, WorkloadView
 from scripts.lib.report import svg
 from scripts.lib.report.blocks import Figure
+from scripts.lib.report.held import latency_of, throughput_of
 from scripts.lib.report.names import Names
 from scripts.lib.report.numbers import metric_of, number, tidy, times, with_unit
 from scripts.lib.report.plot import Chart, Mark, Series, Strip, TimeChart, draw, draw_time
 
 MOST_TIMELINES = 24
-THROUGHPUT = "output_throughput_tok_s"
 _STATISTICS = ("p99", "p95", "p90", "p50", "mean")
 _X_LABELS = {"concurrency": "concurrency", "rate": "offered requests/s"}
 _STRIPS = {
@@ -113,26 +113,28 @@ def _mark(row: PointRow, value: Value, name: str, unit: str) -> Mark:
 
 
 def _throughput(rows: Sequence[PointRow], names: Names) -> tuple[Chart, str, str]:
-    series, x_label = _series(rows, names, THROUGHPUT, "tok/s")
-    title = f"Output throughput by {x_label}"
-    chart = Chart("throughput", x_label, "Output throughput", "tok/s, higher is better", series)
-    return chart, title, "Output tokens per second."
+    metric = metric_of(key := throughput_of(rows))
+    series, x_label = _series(rows, names, key, metric.unit)
+    unit = f"{metric.unit}, higher is better"
+    chart = Chart("throughput", x_label, metric.title, unit, series)
+    return chart, f"{metric.title} by {x_label}", f"{metric.title} in {metric.unit}."
 
 
 def _ratio(
     summary: Summary, rows: Sequence[PointRow], names: Names, workload: str
 ) -> tuple[Chart, str, str]:
+    key = throughput_of(rows)
     intervals = {
         (found.variant, found.level): (found.low, found.high)
         for found in summary.comparisons
-        if found.workload == workload and found.metric == THROUGHPUT
+        if found.workload == workload and found.metric == key
     }
     series = []
     for variant in names.order:
         tag = names.tag(variant)
         marks = []
         for row in sorted(rows, key=lambda row: row.level):
-            value = row.metrics.get(THROUGHPUT)
+            value = row.metrics.get(key)
             if row.variant != variant or value is None or value.ratio_to_baseline is None:
                 continue
             low, high = intervals.get((variant, row.level), (None, None))
@@ -146,7 +148,7 @@ def _ratio(
         "ratio", x_label, "Throughput", "multiple of the baseline's", series,
         reference=1.0,
     )  # fmt: skip
-    about = "Output throughput divided by the baseline's at the same load."
+    about = f"{metric_of(key).title} divided by the baseline's at the same load."
     return chart, f"Throughput against the baseline by {x_label}", about
 
 
@@ -168,8 +170,9 @@ def latency_statistic(
 ) -> tuple[str, float | None]:
     """Return which statistic of a latency to draw, with its limit.
 
-    The one that the SLO limits, if at least half of the points have it; else the mean, without
-    a limit: a limit on another statistic would judge nothing.
+    The one that the SLO limits, if at least half of the points have it; else the mean (where
+    nobody has it, what there is), without a limit: a limit on another statistic would judge
+    nothing.
     """
     limits = {limit.key: limit.limit for limit in summary.slo}
     for statistic in _STATISTICS:
@@ -177,7 +180,7 @@ def latency_statistic(
         have = sum(key in row.metrics and row.metrics[key].value is not None for row in rows)
         if key in limits and 2 * have >= len(rows):
             return statistic, limits[key]
-    return "mean", None
+    return latency_of(rows, metric).split("_")[1], None
 
 
 def timeline_figures(summary: Summary, names: Names) -> list[tuple[Timeline, Figure]]:

@@ -37,6 +37,8 @@ _SUPPORT: dict[bool | None, Chip] = {
 
 def kernel_blocks(summary: Summary, names: Names) -> list[Block]:
     """Return the kernel verdicts with their evidence, quoted."""
+    imported = summary.imported_from is not None
+    unnamed = "no kernel is named" if imported else "no kernel named in the log"
     columns = [Column("Variant"), Column("Verdict"), Column("Promised"), Column("What really ran")]
     rows = [
         [
@@ -45,7 +47,7 @@ def kernel_blocks(summary: Summary, names: Names) -> list[Block]:
             Cell(verdict.promised_scheme, code=True),
             Cell(
                 verdict.real_scheme,
-                notes=verdict.kernels or ["no kernel named in the log"],
+                notes=verdict.kernels or [unnamed],
                 sources=[Link(f"kernels/{verdict.variant}.json")],
                 code=True,
             ),
@@ -77,7 +79,11 @@ def _quoted(piece: Evidence) -> Code:
 
 
 def ledger_blocks(summary: Summary, names: Names) -> list[Block]:
-    """Return the start-up ledger: against the baseline, and plan against measured."""
+    """Return the start-up ledger: against the baseline, and plan against measured.
+
+    An imported study has no plan: what ran is already known.
+    """
+    planned = summary.imported_from is None or bool(summary.plans)
     columns = [
         Column("Variant"),
         Column("Weights", numeric=True),
@@ -88,8 +94,10 @@ def ledger_blocks(summary: Summary, names: Names) -> list[Block]:
     rows = [
         [
             Cell(tag=names.tag(row.variant), sources=[Link(row.source)]),
-            _against(row.weights_gib, row.planned_weights_gib, "GiB"),
-            _against(row.kv_cache_tokens, row.planned_kv_cache_tokens, "tokens"),
+            _against(row.weights_gib, row.planned_weights_gib if planned else None, "GiB"),
+            _against(
+                row.kv_cache_tokens, row.planned_kv_cache_tokens if planned else None, "tokens"
+            ),
             _against(row.max_concurrency, None, "requests"),
             _against(row.graph_capture_gib, None, "GiB"),
         ]

@@ -31,17 +31,22 @@ _LENGTHS = ("min", "p50", "mean", "p95", "max")
 
 def environment(summary: Summary, names: Names) -> Section:
     """The machine, the engines, the variants, and the state of the workflow."""
+    imported = summary.imported_from is not None
     blocks: list[Block] = [
         Heading("Machine"),
         Facts(_machine(summary)),
         Heading("Engines"),
-        *[block for engine in summary.engines for block in _engine(engine)],
+        *[block for engine in summary.engines for block in _engine(engine, imported)],
         Heading("Variants"),
         _variants(summary, names),
-        Details("How each variant was served", [_serving(v, names) for v in summary.variants]),
+        Details(
+            "How each variant was served", [_serving(v, summary, names) for v in summary.variants]
+        ),
         Heading("Workflow"),
         Facts(_provenance(summary)),
     ]
+    if imported:
+        blocks[:0] = [Heading("Source"), Facts(_source(summary))]
     lead = "Numbers hold for this machine and these versions; another GPU needs its own run."
     return Section("environment", "Environment", blocks, lead)
 
@@ -60,7 +65,7 @@ def _machine(summary: Summary) -> list[Fact]:
     ]
     source = _known(summary, "host.json")
     return [
-        Fact("GPU", "; ".join(gpus) or f"none. {host.no_gpu_reason or ''}".strip(), sources=source),
+        Fact("GPU", "; ".join(gpus) or _no_gpu(summary), sources=source),
         Fact("Driver", _driver(summary)),
         Fact("CPU", f"{host.cpu.model}; {cores}{flags}"),
         Fact("Memory", memory),
@@ -69,8 +74,17 @@ def _machine(summary: Summary) -> list[Fact]:
     ]
 
 
+def _no_gpu(summary: Summary) -> str:
+    reason = summary.host.no_gpu_reason or ""
+    if summary.imported_from is not None:
+        return f"not recorded: {reason}" if reason else "not recorded"
+    return f"none. {reason}".strip()
+
+
 def _driver(summary: Summary) -> str:
     host = summary.host
+    if not host.driver and summary.imported_from is not None:
+        return "not recorded"
     if not host.driver:
         return "no NVIDIA driver" if not host.gpus else "unknown"
     return f"{host.driver}, CUDA {host.cuda_driver or 'version unknown'}"
@@ -82,8 +96,19 @@ def _price(usd_per_hour: float | None) -> str:
     return f"{tidy(usd_per_hour)} USD per hour, as the study says"
 
 
-def _engine(engine: EngineView) -> list[Block]:
+def _source(summary: Summary) -> list[Fact]:
+    """Say that somebody else measured, and when."""
+    return [
+        Fact("Imported from", summary.imported_from or ""),
+        Fact("Measured at", summary.measured_at or "not recorded"),
+        Fact("By this workflow", "only the analysis: it started no server and sent no request"),
+    ]
+
+
+def _engine(engine: EngineView, imported: bool) -> list[Block]:
     versions = ", ".join(f"{name} {version}" for name, version in sorted(engine.versions.items()))
+    if imported:
+        return [Facts([Fact("Versions", versions or "not recorded")])]
     lock = engine.lock or "none: this engine is not an environment of ours"
     facts = [
         Fact("Engine", f"{engine.name} ({engine.kind})"),
@@ -126,10 +151,13 @@ def _variants(summary: Summary, names: Names) -> Table:
     return Table(caption, columns, rows, "The study has no variants.")
 
 
-def _serving(variant: VariantView, names: Names) -> Callout:
+def _serving(variant: VariantView, summary: Summary, names: Names) -> Callout:
     command = shlex.join(variant.command) if variant.command else None
+    without = "No server was started for this variant."
+    if summary.imported_from is not None:
+        without = "The import file does not say with which command it was served."
     blocks: list[Block] = [
-        Code(command, "Command") if command else Text("No server was started for this variant."),
+        Code(command, "Command") if command else Text(without),
         Code(shlex.join(variant.serving_flags) or "(none)", "Serving flags of this variant"),
     ]
     if variant.environment:
@@ -145,7 +173,6 @@ def _provenance(summary: Summary) -> list[Fact]:
     versions = ", ".join(f"{name} {text}" for name, text in sorted(made.workflow_versions.items()))
     return [
         Fact("Study", f"{summary.study}, configuration hash {made.study_hash}"),
-        *([Fact("Imported from", summary.imported_from)] if summary.imported_from else []),
         Fact("Made at", made.created_at),
         Fact("Machine time", _machine_time(summary)),
         Fact("Git commit", commit),
@@ -168,19 +195,24 @@ def workload(summary: Summary, names: Names) -> Section:
     """What was sent, how often, and how long prompts and answers really were."""
     blocks: list[Block] = []
     for one in summary.workloads:
-        blocks += [Heading(one.name), Facts(_workload(one)), _lengths(one, names)]
+        blocks += [
+            Heading(one.name),
+            Facts(_workload(one, summary.imported_from is not None)),
+            _lengths(one, names),
+        ]
     if not blocks:
         blocks.append(Text("The study has no workload.", "muted"))
     return Section("workload", "Workload", blocks)
 
 
-def _workload(one: WorkloadView) -> list[Fact]:
-    decoding = ", ".join(f"{key} = {_json(value)}" for key, value in sorted(one.decoding.items()))
+def _workload(one: WorkloadView, imported: bool) -> list[Fact]:
+    decoding = ", ".join(_setting(key, value) for key, value in sorted(one.decoding.items()))
+    without = "not recorded" if imported else "none: the prompts are made from the seed"
     return [
         Fact("Data set", one.dataset_words),
         Fact(
             "Data set's SHA-256",
-            one.dataset_sha256 or "none: the prompts are made from the seed",
+            one.dataset_sha256 or without,
             code=one.dataset_sha256 is not None,
         ),
         Fact("Load", one.load_words),
@@ -190,10 +222,14 @@ def _workload(one: WorkloadView) -> list[Fact]:
             f"{plural(one.repetitions, 'repetition')} of each point in each of "
             f"{plural(one.sessions, 'session')}; a session is a fresh server",
         ),
-        Fact("Endpoint", one.endpoint, code=True),
+        Fact("Endpoint", one.endpoint, code=one.endpoint.startswith("/")),
         Fact("Decoding", decoding or "the engine's defaults"),
-        Fact("Seed", str(one.seed)),
+        Fact("Seed", "not recorded" if one.seed is None else str(one.seed)),
     ]
+
+
+def _setting(key: str, value: object) -> str:
+    return f"{key} not recorded" if value is None else f"{key} = {_json(value)}"
 
 
 def _json(value: object) -> str:
@@ -235,9 +271,12 @@ def slo(summary: Summary) -> Section:
     blocks: list[Block] = [Table("A load point passes when it keeps every limit.", columns, rows)]
     withheld = _withheld(summary)
     if withheld:
-        lead = Text("A percentile of too few requests is a guess, so it is withheld:")
-        blocks.append(Callout("Limits that could not be judged", "warn", [lead, Bullets(withheld)]))
-    return Section("slo", "SLO", blocks, "Set in the study file before anything was measured.")
+        why = Text("A percentile of too few requests is a guess, so it is withheld:")
+        blocks.append(Callout("Limits that could not be judged", "warn", [why, Bullets(withheld)]))
+    lead = "Set in the study file before anything was measured."
+    if summary.imported_from is not None:
+        lead = "Set in the import file."
+    return Section("slo", "SLO", blocks, lead)
 
 
 def _withheld(summary: Summary) -> list[str]:

@@ -20,11 +20,11 @@ from scripts.lib.report.blocks import (
 from scripts.lib.report.by_load import matrix, slo_cell
 from scripts.lib.report.every_metric import every_metric
 from scripts.lib.report.figures import (
-    THROUGHPUT,
     load_figures,
     plotted_rows,
     timeline_figures,
 )
+from scripts.lib.report.held import held, latency_of, throughput_of
 from scripts.lib.report.names import Names
 from scripts.lib.report.numbers import (
     change,
@@ -37,11 +37,6 @@ from scripts.lib.report.numbers import (
     times,
 )
 
-_TABLE_METRICS = (
-    (THROUGHPUT, "Output throughput, tok/s", ""),
-    ("tpot_mean_ms", "TPOT mean, ms", "tpot"),
-    ("ttft_mean_ms", "TTFT mean, ms", "ttft"),
-)
 _COSTS = ("usd_per_million_output_tokens", "usd_per_million_good_tokens", "joules_per_output_token")
 _OUTCOMES: dict[str, str] = {
     "better": "better",
@@ -85,8 +80,10 @@ def _tables(summary: Summary, names: Names, rows: Sequence[PointRow]) -> list[Bl
         (one.workload, one.variant, one.level, one.metric): one for one in summary.comparisons
     }
     blocks: list[Block] = []
-    for key, title, latency in _TABLE_METRICS:
-        tails = _tails(summary, latency) if latency else []
+    for latency in ("", "tpot", "ttft"):
+        key = latency_of(rows, latency) if latency else throughput_of(rows)
+        tails = _tails(summary, rows, key) if latency else []
+        title = f"{metric_of(key).title}, {metric_of(key).unit}"
 
         def cell(row: PointRow, key: str = key, tails: Sequence[str] = tails) -> Cell:
             found = compared.get((row.workload, row.variant, row.level, key))
@@ -98,17 +95,23 @@ def _tables(summary: Summary, names: Names, rows: Sequence[PointRow]) -> list[Bl
         )
         heading = f"{title}, by {_axis_word(rows)}"
         blocks += matrix(caption, rows, names, cell, title=heading, sources=True)
-    blocks += _slo(summary, names, rows)
+    blocks += _slo(summary, names, rows) if summary.slo else []
     blocks += _crossovers(summary, rows[0].workload)
     if any(key in row.metrics for key in _COSTS for row in rows):
         blocks += _costs(rows, names)
-    return [*blocks, *every_metric(rows, names)]
+    return [*blocks, *every_metric(rows, names, bool(summary.slo))]
 
 
-def _tails(summary: Summary, latency: str) -> list[str]:
-    """Return the percentiles of a latency that the SLO limits; p95 where it limits none."""
+def _tails(summary: Summary, rows: Sequence[PointRow], key: str) -> list[str]:
+    """Return the percentiles to show below ``key``: those that the SLO limits, else the p95.
+
+    The latter unless imported results hold nothing that it could be taken from.
+    """
+    latency = key.split("_")[0]
     limited = [one.key for one in summary.slo if one.key.startswith(f"{latency}_p")]
-    return limited or [f"{latency}_p95_ms"]
+    p95 = f"{latency}_p95_ms"
+    known = held(rows, p95) or summary.imported_from is None
+    return [tail for tail in limited or ([p95] if known else []) if tail != key]
 
 
 def _axis_word(rows: Sequence[PointRow]) -> str:
@@ -137,7 +140,7 @@ def metric_cell(
         notes.append("no valid baseline at this load")
     notes += _sample_words(value)
     notes += [_tail_words(row, tail) for tail in tails if tail in row.metrics]
-    if row.completed < row.sent:
+    if row.sent is not None and row.completed is not None and row.completed < row.sent:
         notes.append(f"{row.completed:,} of {row.sent:,} completed")
     return Cell(number(value.value), notes, chips, tone="plain" if row.valid else "muted")
 

@@ -90,7 +90,10 @@ def _subtitle(summary: Summary) -> str:
         if name.startswith("vllm")
     )
     parts = [plural(len(summary.variants), "variant"), device]
-    return " ".join(parts) + (f", served with {engines}" if engines else "")
+    text = " ".join(parts) + (f", served with {engines}" if engines else "")
+    if summary.imported_from is not None:
+        text += f". Imported, not measured by this workflow: {summary.imported_from.rstrip('.')}"
+    return text
 
 
 def _results(summary: Summary, names: Names) -> Section:

@@ -67,6 +67,12 @@ class Slo(Strict):
     oom: int | None = Field(default=0, ge=0)
 
     @property
+    def limits_anything(self) -> bool:
+        """Whether any limit is set; without one no point passes or fails."""
+        others = (self.success_rate, self.kv_usage_max, self.preemptions_max, self.oom)
+        return bool(self.latency_limits) or any(limit is not None for limit in others)
+
+    @property
     def latency_limits(self) -> list[LatencyLimit]:
         """The latency limits that are set, in the order of the keys above."""
         limits = []

@@ -162,7 +162,8 @@ def _headline(
     material: Material, field: _Field, ranking: Ranking, chosen: str, better: dict[str, str]
 ) -> str:
     verb = "Keep" if chosen == material.study.baseline else "Serve"
-    text = f"{verb} {material.label(chosen)}: it keeps the SLO up to "
+    reach = "keeps the SLO" if material.study.slo.limits_anything else "was measured"
+    text = f"{verb} {material.label(chosen)}: it {reach} up to "
     text += operating_words(ranking, chosen) or "the measured load"
     score = ranking.scores.get(chosen)
     if score is not None and ranking.metric is not None:

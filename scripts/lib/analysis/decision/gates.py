@@ -57,6 +57,8 @@ def blocks(material: Material, gate: Gate) -> bool:
     """Return whether this gate, left undecided, keeps its variant from being recommended."""
     if gate.gate == "quality" and material.study.quality is None:
         return False  # the study asks for no quality measurement: its author accepts that
+    if gate.gate == "slo" and not material.study.slo.limits_anything:
+        return False
     return BLOCKING[gate.gate]
 
 
@@ -192,6 +194,8 @@ def _slo_on(material: Material, variant: str, workload: str) -> tuple[bool | Non
         assert failed is not None
         limits = "; ".join(failed.slo_failed)
         return False, f"misses the SLO already at {at(failed)}: {limits}", source
+    if not material.study.slo.limits_anything:
+        return None, f"the study sets no limits; measured up to {at(best)}", source
     if failed is None:
         return True, f"keeps the SLO up to {at(best)}, the highest load judged", source
     limits = "; ".join(failed.slo_failed)

@@ -122,7 +122,8 @@ def _few_requests(material: Material) -> Iterator[str]:
         row
         for row in material.points
         if row.kind == "concurrency"
-        and 0 < row.sent < REQUESTS_PER_CONCURRENCY * row.level * row.runs
+        and row.sent
+        and row.sent < REQUESTS_PER_CONCURRENCY * row.level * row.runs
     ]
     if short:
         levels = sorted({row.level for row in short})
@@ -228,6 +229,9 @@ def _about_rows(rows: dict[str, PointRow]) -> Iterator[str]:
 
 
 def _about_boundary(material: Material, chosen: str) -> Iterator[str]:
+    if not material.study.slo.limits_anything:
+        yield "No limits were set: how far each variant may be loaded is not judged."
+        return
     for workload in material.study.workloads:
         rows = judged_rows(material, chosen, workload)
         if not rows:

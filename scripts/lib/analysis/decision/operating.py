@@ -9,11 +9,14 @@ from scripts.lib.analysis.summary import PointRow
 
 
 def judged_rows(material: Material, variant: str, workload: str) -> list[PointRow]:
-    """Return the rows whose SLO verdict is known, by rising load.
+    """Return the rows whose SLO verdict is known, by rising load; all valid ones without limits.
 
     An invalid row may still fail: by requests that failed, never by its latencies.
     """
-    return [row for row in material.rows(variant, workload) if row.slo_pass is not None]
+    rows = material.rows(variant, workload)
+    if not material.study.slo.limits_anything:
+        return [row for row in rows if row.valid]
+    return [row for row in rows if row.slo_pass is not None]
 
 
 def operating_row(
@@ -37,6 +40,6 @@ def common_ceiling(material: Material, variants: Iterable[str], workload: str) -
     tops = []
     for variant in variants:
         rows = judged_rows(material, variant, workload)
-        if rows and all(row.slo_pass for row in rows):
+        if rows and all(row.slo_pass is not False for row in rows):
             tops.append(rows[-1].level)
     return min(tops, default=None)

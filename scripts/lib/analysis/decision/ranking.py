@@ -67,7 +67,7 @@ def rank(material: Material, variants: Sequence[str]) -> Ranking:
     scores = {v: _score(material, v, list(by.values()), metric) for v, by in rows.items()}
     several = any(material.study.variants[v].gpus > 1 for v in material.study.variants)
     per_gpu = several and metric not in LOWER_IS_BETTER
-    return Ranking(metric, rows, scores, _ranked_by(metric, workloads, per_gpu))
+    return Ranking(metric, rows, scores, _ranked_by(material, metric, per_gpu))
 
 
 def _everywhere(rows: dict[str, dict[str, PointRow]], metric: str) -> bool:
@@ -86,12 +86,14 @@ def _score(material: Material, variant: str, rows: list[PointRow], metric: str) 
     return Value(value=mean, low=low, high=high, n=only.n)
 
 
-def _ranked_by(metric: str, workloads: list[str], per_gpu: bool) -> str:
+def _ranked_by(material: Material, metric: str, per_gpu: bool) -> str:
+    workloads = material.study.workloads
+    reach = "keeps the SLO" if material.study.slo.limits_anything else "was measured"
     share = " per GPU" if per_gpu else ""
     order = "lowest" if metric in LOWER_IS_BETTER else "highest"
     mean = f", geometric mean over {len(workloads)} workloads" if len(workloads) > 1 else ""
     return (
-        f"{order} {metric_words(metric)}{share} at the highest load that keeps the SLO{mean}; "
+        f"{order} {metric_words(metric)}{share} at the highest load that {reach}{mean}; "
         "within the noise the simpler one (baseline, then `simplicity`, then fewer GPUs)"
     )
 

@@ -20,7 +20,7 @@ WHOLE_LIFE = "over all points the client's mean"
 def requests_fail(material: Material, row: PointRow) -> list[str]:
     """Requests that did not complete, or out-of-memory errors."""
     evidence = []
-    if row.completed < row.sent:
+    if row.sent is not None and row.completed is not None and row.completed < row.sent:
         failed = row.sent - row.completed
         evidence.append(
             f"failed requests, {at(row)}: {failed:,} of {row.sent:,}{_errors(material, row)}"
@@ -36,7 +36,7 @@ def _errors(material: Material, row: PointRow) -> str:
     for point in raw_points(material, row):
         for message, count in point.errors.items():
             counts[message] = counts.get(message, 0) + count
-    if not counts:
+    if not any(counts.values()):
         return ""
     message = max(counts, key=lambda m: counts[m])
     return f', most often "{message[:160]}" ({counts[message]:,} times)'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scripts.lib.analysis import thresholds as limits
+from scripts.lib.analysis.counts import share, total
 from scripts.lib.analysis.diagnosis.point_rules import raw_points
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.summary import PointRow
@@ -36,9 +37,8 @@ def kv_tokens(material: Material, variant: str) -> float | None:
 def tokens_per_request(material: Material, row: PointRow) -> float | None:
     """Return the mean input + output tokens of the completed requests behind a row."""
     points = raw_points(material, row)
-    completed = sum(p.completed for p in points)
-    tokens = sum(p.input_tokens + p.output_tokens for p in points)
-    return tokens / completed if completed and tokens else None
+    tokens = total(count for p in points for count in (p.input_tokens, p.output_tokens))
+    return share(tokens, total(p.completed for p in points))
 
 
 def starved_baseline(material: Material) -> Iterator[Observation]:
@@ -114,7 +114,7 @@ def _size_words(material: Material, variant: str, sizes: dict[str, float | None]
 
 def _stored(material: Material, variant: str) -> float | None:
     manifest = material.manifests.get(material.study.variants[variant].checkpoint)
-    return manifest.real_bytes / 2**30 if manifest and manifest.real_bytes else None
+    return share(manifest.real_bytes, 2**30) if manifest else None
 
 
 def other_lengths(material: Material) -> Iterator[Observation]:
@@ -143,5 +143,4 @@ def other_lengths(material: Material) -> Iterator[Observation]:
 
 def _mean_output(material: Material, row: PointRow) -> float | None:
     points = raw_points(material, row)
-    completed = sum(p.completed for p in points)
-    return sum(p.output_tokens for p in points) / completed if completed else None
+    return share(total(p.output_tokens for p in points), total(p.completed for p in points))

@@ -33,7 +33,8 @@ class Digest:
     """ttft, tpot, e2el of the completed requests; None: no per-request records."""
     good: Goodput | None
     series: Values
-    oom: int
+    oom: int | None
+    """Out-of-memory errors; None: why requests failed, or whether any did, is not known."""
     warnings: tuple[str, ...]
     source: str
 
@@ -61,7 +62,6 @@ def digest_run(study: Study, run: Run) -> list[Digest]:
             requests = Requests.from_columns(
                 {name: columns[name] for name in (*COLUMNS, "ok")}, open_loop=kind != "concurrency"
             )
-        died_here = run.failure is not None and index == len(run.load.points) - 1
         digests.append(
             Digest(
                 variant=run.variant,
@@ -73,7 +73,7 @@ def digest_run(study: Study, run: Run) -> list[Digest]:
                 samples=None if requests is None else latencies(requests),
                 good=None if requests is None else goodput(requests, study.slo, point.duration_s),
                 series=_series(run, point),
-                oom=count_oom(point) + (died_here and _is_oom(run.failure.kind)),  # type: ignore[union-attr]
+                oom=_oom(run, point, last=index == len(run.load.points) - 1),
                 warnings=_disagreements(point, requests),
                 source=run.source,
             )
@@ -99,9 +99,23 @@ def latencies(requests: Requests) -> dict[str, Floats]:
     return {metric: requests.latency(metric) for metric in PER_REQUEST}
 
 
-def count_oom(point: Point) -> int:
-    """Return how many requests of a point ended with an out-of-memory error."""
-    return sum(n for message, n in point.errors.items() if _is_oom(message))
+def _oom(run: Run, point: Point, *, last: bool) -> int | None:
+    """Count a server that ran out of memory as one more at its last point."""
+    counted = count_oom(point)
+    died_of_it = last and run.failure is not None and _is_oom(run.failure.kind)
+    return (counted or 0) + 1 if died_of_it else counted
+
+
+def count_oom(point: Point) -> int | None:
+    """Return how many requests of a point ended with an out-of-memory error.
+
+    None where nobody says so and requests failed for reasons, or in a number, not recorded.
+    """
+    told = [n for message, n in point.errors.items() if _is_oom(message)]
+    if told:
+        return sum(told)
+    explained = sum(point.errors.values())
+    return 0 if point.failed is not None and explained >= point.failed else None
 
 
 def _is_oom(text: str) -> bool:
@@ -112,6 +126,7 @@ def _is_oom(text: str) -> bool:
 def _series(run: Run, point: Point) -> Values:
     values = engine_window(run.metrics, point.start_s, point.end_s)
     values |= gpu_window(run.gpu, point.start_s, point.end_s)
+    values |= {name: Value(value=value) for name, value in point.reported.items()}
     server = point.server
     if server is None:
         return values
@@ -138,5 +153,5 @@ def _disagreements(point: Point, requests: Requests | None) -> tuple[str, ...]:
     return tuple(
         f"load.json counts {said:,} {what}, its records {found:,}"
         for what, (said, found) in pairs.items()
-        if said != found
+        if said is not None and said != found
     )

@@ -22,7 +22,8 @@ def judge_point(
     A limit is judged by the sample's own statistic even where the table withholds it for want
     of samples; the point then carries a warning. A point that is not judgeable cannot pass, and
     it fails only by what its own failures prove (success rate, out of memory): latencies taken
-    by a client that was itself too slow say nothing about the server.
+    by a client that was itself too slow say nothing about the server. Where no limit is set,
+    nothing passes and nothing fails.
 
     Args:
         slo: The limits.
@@ -33,6 +34,8 @@ def judge_point(
     Returns:
         (True, False or None; a sentence per missed limit; a sentence per limit not judged).
     """
+    if not slo.limits_anything:
+        return None, [], []
     missed: list[str] = []
     unjudged: list[str] = []
     for key, limit, value, unit, at_least in _limits(slo, metrics, estimate, judgeable):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from scripts.lib.analysis.counts import total
 from scripts.lib.analysis.points.digest import Digest
 from scripts.lib.analysis.statistics import (
     MIN_RUNS_FOR_INTERVAL,
@@ -66,12 +67,13 @@ def _reported_percentile(repeats: Sequence[Digest], metric: str, statistic: str)
     one that somebody else published, which is passed on with a warning.
     """
     told = [getattr(_latency(d, metric), statistic) for d in repeats]
-    counts = [_latency(d, metric).n for d in repeats]
+    count = total(_latency(d, metric).n for d in repeats)
     value = mean_value(told, NO_LATENCY)
     ours = all(d.samples is not None for d in repeats)
-    if value.value is not None and ours and sum(counts) < PERCENTILE_FLOORS[statistic]:
-        return Value(missing=too_few(sum(counts), statistic), n=sum(counts))
-    return value.model_copy(update={"n": sum(counts)})
+    few = count is not None and count < PERCENTILE_FLOORS[statistic]
+    if count is not None and value.value is not None and ours and few:
+        return Value(missing=too_few(count, statistic), n=count)
+    return value.model_copy(update={"n": count})
 
 
 def _latency(digest: Digest, metric: str) -> Latency:
@@ -108,8 +110,8 @@ def sample_warnings(study: Study, repeats: Sequence[Digest]) -> list[str]:
     warnings = []
     for limit in study.slo.latency_limits:
         floor = PERCENTILE_FLOORS.get(limit.statistic, 0)
-        n = sum(_sample_count(d, limit.metric) for d in repeats)
-        if 0 < n < floor:
+        n = total(_sample_count(d, limit.metric) for d in repeats)
+        if n and n < floor:
             warnings.append(
                 f"{limit.key} is judged from {n} samples; {limit.statistic} needs {floor} "
                 "to be trusted"
@@ -117,6 +119,6 @@ def sample_warnings(study: Study, repeats: Sequence[Digest]) -> list[str]:
     return warnings
 
 
-def _sample_count(digest: Digest, metric: str) -> int:
+def _sample_count(digest: Digest, metric: str) -> int | None:
     samples = None if digest.samples is None else digest.samples.get(metric)
     return _latency(digest, metric).n if samples is None else len(samples)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from scripts.lib.analysis.counts import total
 from scripts.lib.analysis.points.records import RecordError, read_requests
 from scripts.lib.analysis.statistics import Floats
 from scripts.lib.load.lengths import spread
@@ -78,10 +79,14 @@ def _parsed_columns(path: Path) -> tuple[Floats, Floats]:
 
 
 def _means(results: Sequence[LoadResult]) -> dict[str, dict[str, float]]:
-    points = [point for load in results for point in load.points if point.completed]
-    completed = sum(point.completed for point in points)
-    totals = {
-        "input": sum(point.input_tokens for point in points),
-        "output": sum(point.output_tokens for point in points),
+    points = [point for load in results for point in load.points if point.completed != 0]
+    completed = total(point.completed for point in points)
+    tokens = {
+        "input": total(point.input_tokens for point in points),
+        "output": total(point.output_tokens for point in points),
     }
-    return {n: {"mean": total / completed} for n, total in totals.items() if completed and total}
+    return {
+        name: {"mean": count / completed}
+        for name, count in tokens.items()
+        if completed and count is not None
+    }

@@ -122,7 +122,7 @@ def _read_load(path: Path) -> LoadResult:
     try:
         raw = read_json(path)
         if isinstance(raw, dict) and raw.get("failure") is not None:
-            raw = {"points": [], "model": "", "origin_unix_s": 0.0, **raw}
+            raw = {"points": [], "model": "", "origin_unix_s": None, **raw}
         return LoadResult.model_validate(raw)
     except (OSError, ValueError) as error:
         raise RecordError(f"{path}: {_problem(error)}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 
+from scripts.lib.analysis.counts import share, total
 from scripts.lib.analysis.points.cost import joules_per, usd_per_million
 from scripts.lib.analysis.points.digest import NO_RECORDS, Digest, digest_runs
 from scripts.lib.analysis.points.judgement import judge_point
@@ -23,6 +24,7 @@ from scripts.lib.study.slo import PERCENTILE_FLOORS, QUANTILES
 
 Metrics = dict[str, Value]
 
+NO_OOM_COUNT = "how many requests ran out of memory is not known"
 NO_SLO_LATENCY = "the SLO limits no latency, so no request is good or bad"
 WORST = ("kv_usage_peak", "running_peak", "waiting_peak", "preemptions", "gpu_memory_peak_mib")
 """Peaks and counts of trouble: a row shows its worst run, not the mean."""
@@ -88,8 +90,8 @@ def _row(study: Study, repeats: Sequence[Digest], stamp: str) -> PointRow:
         level=first.level,
         origin="plan" if any(d.point.origin == "plan" for d in repeats) else "slo_search",
         runs=len(repeats),
-        sent=sum(d.point.sent for d in repeats),
-        completed=sum(d.point.completed for d in repeats),
+        sent=total(d.point.sent for d in repeats),
+        completed=total(d.point.completed for d in repeats),
         valid=valid,
         invalid_reasons=invalid or ([] if valid else ["the measurement says no reason"]),
         warnings=[
@@ -120,29 +122,28 @@ def _gather(repeats: Sequence[Digest], texts: Callable[[Digest], Iterable[str]])
 
 
 def _count_metrics(repeats: Sequence[Digest]) -> Metrics:
-    sent = sum(d.point.sent for d in repeats)
-    completed = sum(d.point.completed for d in repeats)
+    oom = total(d.oom for d in repeats)
     return {
-        "success_rate": Value(value=completed / sent, n=sent)
-        if sent
-        else Value(missing="how many requests were sent is not known"),
-        "oom": Value(value=float(sum(d.oom for d in repeats))),
+        "success_rate": _success_rate(repeats),
+        "oom": Value(missing=NO_OOM_COUNT) if oom is None else Value(value=float(oom)),
         "input_tokens_mean": _per_answer(repeats, lambda p: p.input_tokens),
         "output_tokens_mean": _per_answer(repeats, lambda p: p.output_tokens),
     }
 
 
+def _success_rate(repeats: Sequence[Digest]) -> Value:
+    sent = total(d.point.sent for d in repeats)
+    completed = total(d.point.completed for d in repeats)
+    if sent is None or completed is None:
+        verb = "were sent" if sent is None else "completed"
+        return Value(missing=f"how many requests {verb} is not known")
+    return Value(value=completed / sent, n=sent) if sent else Value(missing="no request was sent")
+
+
 def _per_answer(repeats: Sequence[Digest], tokens: Callable[[Point], int | None]) -> Value:
-    missing = NO_LATENCY if any(d.point.completed for d in repeats) else "no request completed"
-    return mean_value([_ratio(known(tokens(d.point)), d.point.completed) for d in repeats], missing)
-
-
-def known(value: float | None) -> float | None:
-    """Return a count or duration that cannot be 0 where anything was done; None if it is.
-
-    Results made by other tools may lack them.
-    """
-    return value if value is not None and value > 0 else None
+    nothing = all(d.point.completed == 0 for d in repeats)
+    missing = "no request completed" if nothing else NO_LATENCY
+    return mean_value([share(tokens(d.point), d.point.completed) for d in repeats], missing)
 
 
 RATES = (
@@ -156,17 +157,12 @@ RATES = (
 
 def _rate_metrics(repeats: Sequence[Digest]) -> Metrics:
     rates = {
-        name: mean_value([_rate(d.point, name) for d in repeats], NO_LATENCY) for name in RATES
+        name: mean_value([getattr(d.point, name) for d in repeats], NO_LATENCY) for name in RATES
     }
     return rates | {
         "send_lag_p99_ms": _worst([d.point.client.send_lag_p99_ms for d in repeats]),
         "client_cpu_share": _worst([d.point.client.cpu_share for d in repeats]),
     }
-
-
-def _rate(point: Point, name: str) -> float | None:
-    value: float | None = getattr(point, name)
-    return known(value) if name == "duration_s" else value
 
 
 def _worst(values: Sequence[float | None]) -> Value:
@@ -186,13 +182,9 @@ def _goodput_metrics(repeats: Sequence[Digest]) -> Metrics:
         "goodput_req_s": mean_value([g.requests_per_s for g, _ in pairs], "no time passed"),
         "goodput_share": mean_value([g.share for g, _ in pairs], "no request was sent"),
         "good_output_tok_s": mean_value(
-            [_ratio(g.good_output_tokens, p.duration_s) for g, p in pairs], "no time passed"
+            [share(g.good_output_tokens, p.duration_s) for g, p in pairs], "no time passed"
         ),
     }
-
-
-def _ratio(part: float | None, whole: float | None) -> float | None:
-    return part / whole if part is not None and whole else None
 
 
 def _series_metrics(repeats: Sequence[Digest]) -> Metrics:
@@ -259,8 +251,9 @@ def _steady(repeats: Sequence[Digest]) -> Metrics:
     for metric, statistic in product(("ttft", "tpot"), ("mean", *QUANTILES)):
         name = f"{metric}_ms"
         value = mean(lambda w, n=name, s=statistic: getattr(getattr(w, n), s))  # type: ignore[misc]
-        count = sum(getattr(w, name).n for w in windows if w is not None)
-        if value.value is not None and count < PERCENTILE_FLOORS.get(statistic, 0):
+        count = total(getattr(w, name).n for w in windows if w is not None)
+        floor = PERCENTILE_FLOORS.get(statistic, 0)
+        if value.value is not None and count is not None and count < floor:
             value = Value(missing=too_few(count, statistic), n=count)
         metrics[f"{metric}_{statistic}_ms"] = value
     return metrics

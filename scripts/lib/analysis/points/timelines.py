@@ -38,6 +38,8 @@ def build_timeline(run: Run) -> Timeline | None:
     """
     if not run.load.points or (run.metrics is None and run.gpu is None):
         return None
+    if run.load.origin_unix_s is None:
+        return None  # imported: the points were laid out one after the other, nobody timed them
     edges = _edges(run)
     series: dict[str, list[float | None]] = {}
     if run.metrics is not None and len(run.metrics):

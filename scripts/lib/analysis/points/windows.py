@@ -35,6 +35,7 @@ ENGINE_KEYS = (
     "waiting_mean",
     "preemptions",
     "queue_mean_ms",
+    "queue_p95_ms",
     "prefix_hit_share",
     "speculative_accept_share",
 )
@@ -65,8 +66,9 @@ def engine_window(metrics: pd.DataFrame | None, start_s: float, end_s: float) ->
 
     Returns:
         ``kv_usage_peak`` and ``kv_usage_mean`` (0 to 1), ``running_peak``, ``waiting_peak``,
-        ``waiting_mean``, ``preemptions``, ``queue_mean_ms``, ``prefix_hit_share``,
-        ``speculative_accept_share``; each with a value or the reason why there is none.
+        ``waiting_mean``, ``preemptions``, ``queue_mean_ms``, ``queue_p95_ms`` (which the samples
+        never hold: only others' results do), ``prefix_hit_share``, ``speculative_accept_share``;
+        each with a value or the reason why there is none.
     """
     if metrics is None or metrics.empty:
         return dict.fromkeys(ENGINE_KEYS, Value(missing=NO_SERIES))
@@ -89,6 +91,7 @@ def engine_window(metrics: pd.DataFrame | None, start_s: float, end_s: float) ->
         "queue_mean_ms": _share(
             growth("queue_time_sum_s"), growth("queue_time_count"), 1000, "no request left a queue"
         ),
+        "queue_p95_ms": Value(missing="the samples of /metrics give the mean only"),
         "prefix_hit_share": _share(
             growth("prefix_cache_hits"),
             growth("prefix_cache_queries"),
