@@ -224,6 +224,7 @@ HARDWARE: tuple[FailureRule, ...] = (
         r"Watchdog caught collective operation timeout",
         _CHECK_NCCL,
     ),
+    FailureRule("nccl", "Duplicate GPU detected", r"Duplicate GPU detected", _CHECK_NCCL),
     FailureRule("nccl", "DistBackendError: NCCL", r"DistBackendError: NCCL", _CHECK_NCCL),
 )
 

@@ -111,7 +111,7 @@ SETUP: tuple[FailureRule, ...] = (
     FailureRule(
         "missing-python-module",
         "Please install",
-        r"ImportError: Please install `?(?P<module>[\w-]+)",
+        r"ImportError: Please install `?(?P<module>[\w-]+(?:\[[\w,]+\])?)",
         hints.missing_module,
         soft=True,
     ),

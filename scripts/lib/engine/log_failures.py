@@ -44,6 +44,7 @@ WRAPPERS: tuple[FailureRule, ...] = tuple(
         ("WorkerProc failed", r"WorkerProc failed to start"),
         ("WorkerProc init", r"WorkerProc initialization failed"),
         ("Engine process failed to start", r"Engine process failed to start"),
+        ("RPCServer process died", r"RPCServer process died before responding"),
         ("died unexpectedly", r"(?:[Ee]ngine core proc|[Ww]orker(?: proc)?) .*died unexpectedly"),
     )
 )
@@ -76,7 +77,7 @@ EXCEPTION = re.compile(
 )
 WRAPPER_EXCEPTION = re.compile(
     r"EngineDead|Engine core initialization failed|Engine process failed to start"
-    r"|WorkerProc (?:failed|initialization)|See (?:root cause|stack trace)"
+    r"|CalledProcessError|WorkerProc (?:failed|initialization)|See (?:root cause|stack trace)"
 )
 
 

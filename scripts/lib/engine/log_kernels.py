@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 FAMILIES: tuple[tuple[str, str], ...] = (
-    ("marlin", r"Marlin|MARLIN"),
+    ("marlin", r"(?i:marlin)"),
     ("machete", r"Machete"),
     ("exllama", r"Exllama"),
     ("allspark", r"AllSpark"),
@@ -108,6 +108,8 @@ def scheme_of_moe(backend: str, weights: str) -> str | None:
         return "w4a16-nvfp4" if marlin else "w4a4-nvfp4"
     if weights == "int8":
         return "w8a8-int8"
+    if weights in {"w4a16", "w8a16"}:
+        return {"w4a16": "w4a16", "w8a16": "w8a16-int8"}[weights]
     if weights == "mxfp4":
         sixteen_bits = re.search(r"(?i)marlin|^triton|bf16", backend)
         return "w4a16-mxfp4" if sixteen_bits and not re.search(r"(?i)mxfp8", backend) else None

@@ -126,8 +126,6 @@ class LogReader:
 
     def _begins_start(self, line: str) -> bool:
         """Open a new start where this line is the first of one."""
-        if "Received request" in line:
-            return False
         if _front_end_version(line):
             self.starts += 1
             used = self.start.engine_lines or self.start.failures or self.start.progress
@@ -135,9 +133,7 @@ class LogReader:
                 self._renew()
                 return True
             return False
-        if rules.ENGINE.word in line and rules.ENGINE.pattern.search(line):
-            return self._begins_engine(line)
-        return False
+        return self._begins_engine(line) if _engine_line(line) else False
 
     def _begins_engine(self, line: str) -> bool:
         """An engine after another one, without a front end's line: offline use, or a sibling."""
@@ -173,7 +169,7 @@ class LogReader:
             start.api_version = front_end
             start.note("vllm_version", line)
             return
-        if rules.ENGINE.word in line and (engine := rules.ENGINE.pattern.search(line)):
+        if engine := _engine_line(line):
             start.order += 1
             observe_engine_line(start, line, engine[1])
             self._pending = []
@@ -223,7 +219,15 @@ class LogReader:
                 return
 
 
+def _engine_line(line: str) -> re.Match[str] | None:
+    if rules.ENGINE.word not in line or "Received request" in line:
+        return None
+    return rules.ENGINE.pattern.search(line)
+
+
 def _front_end_version(line: str) -> str | None:
+    if "Received request" in line:
+        return None
     for rule in (rules.API_VERSION, rules.BANNER):
         if rule.word in line and (match := rule.pattern.search(line)):
             return match[1]

@@ -122,17 +122,38 @@ FACTS: tuple[Rule, ...] = (
         "moe_backend",
         " MoE backend",
         r"Using '?([\w\x20]+?)'? "
-        r"(Fp8|FP8|NvFp4|NVFP4|MxFp4|Mxfp4|MXFP4|MxFp8|Mxfp8|MXFP8|WNA16|Int8|W4A8"
+        r"(Fp8|FP8|NvFp4|NVFP4|MxFp4|Mxfp4|MXFP4|MxFp8|Mxfp8|MXFP8|WNA16|Int8|INT8|W4A8"
         r"|W4A8 Int8|Unquantized|Humming) MoE backend",
     ),
     Rule("moe_method", "MoEMethod", r"\bUsing (\w+MoEMethod)\b"),
     Rule("mxfp4_backend", "mxfp4.py", r"\[\w*mxfp4\.py:\d+\] Using ([\w\x20]+?) backend"),
     Rule("mxfp4_backend", "Using Marlin backend", r"Using (Marlin) backend(?! for)"),
     Rule("mxfp4_backend", "MXFP4 BF16", r"Using (FlashInfer MXFP4 BF16) backend"),
+    Rule(
+        "wna16_backend",
+        "backend for WNA16 MoE",
+        r"Using (\w+) backend for WNA16 MoE \(group_size=-?\d+, num_bits=(\d)\)",
+    ),
+    Rule(
+        "fp8_backend",
+        " FP8 MoE ",
+        r"Using (FlashInfer) FP8 MoE (?:TRTLLM|CUTLASS) backend for SM",
+    ),
+    Rule("fp8_backend", " MoE FP8 kernels", r"Using (FlashInfer) MoE FP8 kernels for"),
+    Rule("fp4_backend", "backend for NvFp4 MoE", r"Using ([\w\x20]+?) backend for NvFp4 MoE"),
+    *(
+        Rule("fp4_backend", word, rf"Using ([\w\x20-]+?)(?: kernels)? for {word}")
+        for word in ("ModelOptNvFp4FusedMoE", "CompressedTensorsW4A4Nvfp4M", "NVFP4 path")
+    ),
+    Rule("fp4_backend", "Marlin FP4 MoE kernel", r"Falling back to (Marlin) FP4 MoE kernel"),
+    Rule("fp4_backend", " for FP4", r"Using ([a-z][\w-]+|FGBEMM\S*) for FP4(?!\w)"),
     Rule("fp8_backend", "backend for FP8 MoE", r"Using ([\w\x20]+?) backend for FP8 MoE"),
     Rule("fp8_backend", "kernels for Fp8MoEMethod", r"Using (\w+) kernels for Fp8MoEMethod"),
-    Rule("fp4_backend", " GEMM", r"Using ([a-z][\w-]+) for NVFP4 GEMM"),
+    Rule(
+        "fp4_backend", " GEMM", r"Using (?:NvFp4LinearBackend\.)?([\w-]+)(?<!Kernel) for NVFP4 GEMM"
+    ),
     Rule("mxfp4_backend", "MXFP4 M", r"Using (FlashInfer MXFP4 MXFP8 \w+) backend"),
+    Rule("mxfp4_backend", "CK MXFP4", r"Using (CK) MXFP4 MoE backend"),
     Rule("attention", "backend", r"Using (\S+) attention backend out of potential"),
     Rule(
         "attention",
@@ -165,7 +186,14 @@ DEGRADATIONS: tuple[Rule, ...] = (
     ),
     Rule("unoptimized-kernel", "unoptimized AWQ", r"Falling back to unoptimized AWQ kernels"),
     Rule("unoptimized-kernel", "Moe WNA16 kernels", r"Falling back to Moe WNA16 kernels"),
+    Rule("unoptimized-kernel", "slow implementation", r"Falling back to slow implementation"),
+    Rule(
+        "not-quantized",
+        "UnquantizedLinearMethod",
+        r"[Ff]alling back to UnquantizedLinearMethod",
+    ),
     Rule("attention-fallback", "Cannot use F", r"Cannot use Flash-?Attention"),
+    Rule("attention-fallback", "flash_attn is not found", r"flash_attn is not found"),
     # FA 3 is for Hopper alone: where another GPU takes FA 2 or 4 instead, nothing was lost.
     Rule("attention-fallback", "Cannot use FA", r"Cannot use FA version \d is not supported"),
     Rule(
@@ -180,6 +208,11 @@ DEGRADATIONS: tuple[Rule, ...] = (
         r"Using default W8A8 Block FP8 kernel config",
     ),
     Rule(
+        "untuned-int8-block-kernel",
+        "Block INT8 kernel config",
+        r"Using default W8A8 Block INT8 kernel config",
+    ),
+    Rule(
         "emulated",
         "imulated weight dequantization",
         r"not (?:support native MXFP4|yet integrated).*[Ss]imulated weight dequantization",
@@ -187,8 +220,14 @@ DEGRADATIONS: tuple[Rule, ...] = (
     Rule(
         "emulated",
         "emulation backend",
-        r"falling back to the slow and unoptimized emulation backend",
+        r"falling back to (?:MXFP8|the slow and unoptimized) emulation backend",
     ),
+    Rule(
+        "emulated",
+        "slow and unoptimized",
+        r"falling back to the slow and unoptimized backend=\w+\.EMULATION",
+    ),
+    Rule("emulated", "emulation mode", r"Falling back to emulation mode"),
     Rule("emulated", "EmulationTritonExperts", r"Using \w*EmulationTritonExperts MO?o?E backend"),
     Rule("emulated", "emulation mode", r"Using emulation mode"),
 )
@@ -221,7 +260,7 @@ ATTENTION_NAME = re.compile(
     r"(?i)flash|xformers|sdpa|attn|attention|pallas|\bmla\b|_mla|flex|triton|rocm|ipex|turboquant"
 )
 NOT_ATTENTION = re.compile(
-    r"(?i)(?:^|\s)triton$|mxfp4|quark_moe|MoE|MLA "
+    r"(?i)mxfp4|marlin|quark_moe|MoE|MLA "
     r"prefill|all-?reduce|sampling|guided|structured|all2all|vit\b|encoder"
     r"|profiler|communicat|grammar|cudagraph"
 )

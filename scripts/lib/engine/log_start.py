@@ -234,6 +234,10 @@ def _moe_backend(start: Start, match: re.Match[str], line: str) -> None:
         start.degradations.setdefault("fp8-weight-only", quote(line))
 
 
+def _wna16_backend(start: Start, match: re.Match[str], line: str) -> None:
+    start.moe.setdefault((match[1], f"w{match[2]}a16"), quote(line))
+
+
 def _backend_of(weights: str) -> Reader:
     def read(start: Start, match: re.Match[str], line: str) -> None:
         start.moe.setdefault((match[1].strip(), weights), quote(line))
@@ -247,6 +251,9 @@ def _attention(start: Start, match: re.Match[str], line: str) -> None:
     name = match[1].removeprefix("AttentionBackendEnum.").removeprefix("_Backend.")
     name = name.removesuffix(" attention")
     before = line[: match.start()].rsplit("[", 1)[-1]
+    if name == "Triton" and not match[0].endswith((".", "V1 engine")):
+        # Without a full stop the experts' backend is meant.
+        return
     if start.attention is not None or rules.NOT_ATTENTION.search(f"{before} {name}"):
         return
     if rules.ATTENTION_NAME.search(name):
@@ -307,6 +314,7 @@ READERS: dict[str, Reader] = {
     "convertible": _setter("convertible"),
     "moe_backend": _moe_backend,
     "moe_method": lambda s, m, _line: s.moe_methods.add(m[1]),
+    "wna16_backend": _wna16_backend,
     "mxfp4_backend": _backend_of("mxfp4"),
     "fp8_backend": _backend_of("fp8"),
     "fp4_backend": _backend_of("nvfp4"),

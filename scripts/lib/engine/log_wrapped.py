@@ -42,6 +42,7 @@ def read_wrapped(start: Start, head: str, tail: str) -> None:
         head: the beginning of the start's text.
         tail: its end.
     """
+    head = re.sub(r"(?m)^.*Received request.*$", "", head)
     compact = re.sub(r"\s+", "", head)
     _facts(start, compact, head)
     _settings(start, compact)
