@@ -105,6 +105,14 @@ CASES = {
         "INFO 04-05 03:04:06 selector.py:25] flash_attn is not found. Using xformers backend.\n",
         {"attention_backend": "xformers", "degradations": ["attention-fallback"]},
     ),
+    "layers stored in 16 bits": (
+        "(Worker_TP1 pid=3064475) WARNING 01-20 18:50:43 [compressed_tensors.py:742] Acceleration for non-quantized schemes is not supported by Compressed Tensors. Falling back to UnquantizedLinearMethod\n",
+        {},
+    ),
+    "sparse without numbers": (
+        "WARNING 02-10 18:50:43 compressed_tensors.py:402] CompressedTensors24 scheme is disabled for this case. Falling back to UnquantizedLinearMethod\n",
+        {"degradations": ["not-quantized"]},
+    ),
 }
 
 

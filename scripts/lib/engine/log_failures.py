@@ -77,7 +77,7 @@ EXCEPTION = re.compile(
 )
 WRAPPER_EXCEPTION = re.compile(
     r"EngineDead|Engine core initialization failed|Engine process failed to start"
-    r"|CalledProcessError|WorkerProc (?:failed|initialization)|See (?:root cause|stack trace)"
+    r"|CalledProcessError.*non-zero exit|WorkerProc (?:failed|initialization)|See (?:root cause|stack trace)"
 )
 
 

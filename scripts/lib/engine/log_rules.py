@@ -190,7 +190,8 @@ DEGRADATIONS: tuple[Rule, ...] = (
     Rule(
         "not-quantized",
         "UnquantizedLinearMethod",
-        r"[Ff]alling back to UnquantizedLinearMethod",
+        # "Acceleration for non-quantized schemes ..." speaks of layers stored in 16 bits.
+        r"(?:not implemented -|disabled for this case\.) [Ff]alling back to UnquantizedLinear",
     ),
     Rule("attention-fallback", "Cannot use F", r"Cannot use Flash-?Attention"),
     Rule("attention-fallback", "flash_attn is not found", r"flash_attn is not found"),

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from scripts.lib.base.printed_text import plain
 from scripts.lib.base.schema import Strict
 from scripts.lib.load.other_formats import other_tool_of_json, other_tool_of_text
 from scripts.lib.study.slo import LATENCY_METRICS, PERCENTILE_FLOORS
@@ -171,7 +172,7 @@ def _json_values(text: str) -> list[Any] | None:
     try:
         values = [json.loads(line) for line in lines]
     except ValueError:
-        if text.lstrip()[0] in "{[":
+        if text.lstrip()[0] in "{[" and not TITLE.search(text):
             raise ValueError("the JSON is incomplete or malformed") from None
         return None
     return values
@@ -208,8 +209,9 @@ def _from_json(value: Any, count: int) -> BenchmarkResult:  # noqa: ANN401 - any
 
 def _from_table(text: str) -> BenchmarkResult:
     """Read the last printed table; what stands before it belongs to its command."""
-    text = text.replace("\r", "\n")
-    if not re.search(r"(?:\s|=|\.\d\d)$", text):
+    ended = re.search(r"(?:\\n|\s)$", text) is not None
+    text = plain(text)
+    if not ended and not re.search(r"(?:\s|=|\.\d\d)$", text):
         text += _OPEN_END
     titles = list(TITLE.finditer(text))
     if other := other_tool_of_text(text, titled=bool(titles)):
@@ -246,7 +248,7 @@ def _after_table(text: str, start: int, next_title: int) -> str:
 
 def _row(text: str, label: str) -> str | None:
     """Return the last value printed behind a label; ``Peak ...`` rows are other rows."""
-    pattern = rf"(?:^|[^\w\s]|\dZ )\s*{label}\s*:?\s*(?:\|\s*)?({_NUMBER})(?![\w.,{_OPEN_END}])"
+    pattern = rf"(?<!\w)(?<!Peak\s){label}\s*:?\s*(?:\|\s*)?({_NUMBER})(?![\w.,{_OPEN_END}])"
     found = re.findall(pattern, text, re.MULTILINE | re.IGNORECASE)
     return str(found[-1]) if found else None
 

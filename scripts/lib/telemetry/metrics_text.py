@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import Field
 
+from scripts.lib.base.printed_text import plain
 from scripts.lib.base.schema import Strict
 
 
@@ -101,9 +102,11 @@ _NAME = re.compile(r"[a-zA-Z_:][\w:]*")
 _LINE = re.compile(
     r"(?:^|[\s>|`])(?P<name>[a-zA-Z_][\w:]*)"
     r"(?:\{(?P<labels>(?:[^\"{}]|\"(?:[^\"\\]|\\.)*\")*)\})?"
-    r"[ \t]+(?P<value>[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+|Inf|NaN))"
+    r"[ \t`|]+(?P<value>[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+|Inf|NaN))"
     r"(?:[ \t]+-?\d+(?:\.\d+)?)?[ \t]*(?:#.*)?$"
 )
+_IN_LINE = re.compile(r"(?<![a-zA-Z_])(?:ray_)?vllm[:_][a-z]")
+"""Where a series begins behind what `grep` prints before it."""
 _LABEL = re.compile(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _COMPLETE = re.compile(r"\d\.0$")
 
@@ -155,7 +158,8 @@ def _samples(text: str) -> list[Sample]:
         raise ValueError("the text is empty; give the body of GET /metrics")
     if "\0" in text:
         raise ValueError("this is binary data, not the text of GET /metrics")
-    complete, cut_off = _split_last_line(text.replace("\r\n", "\n"))
+    complete, cut_off = _split_last_line(text.lstrip("\ufeff"))
+    complete, cut_off = plain(complete), cut_off.rstrip("\r")
     try:
         families = list(text_string_to_metric_families(complete))
         samples = [
@@ -183,6 +187,8 @@ def _lenient(lines: Iterable[str]) -> Iterable[Sample]:
     for line in lines:
         if line.lstrip().startswith("#"):
             continue
+        if begin := _IN_LINE.search(line):
+            line = line[begin.start() :]  # noqa: PLW2901
         if match := _LINE.search(line):
             labels = dict(_LABEL.findall(match["labels"] or ""))
             yield Sample(name=match["name"], labels=labels, value=float(match["value"]))
