@@ -188,17 +188,23 @@ def test_path_below_the_project_is_relative(make_folder, tmp_path, monkeypatch):
     assert make_checkpoint(Job("mine", spec, Path("resources"))).folder == "mine"
 
 
-@pytest.mark.parametrize(
-    ("prepare", "message"),
-    [
-        (lambda make: Path("no/such/folder"), "no/such/folder is not a folder"),
-        (lambda make: make(name="empty"), "holds no weights"),
-    ],
-)
-def test_path_that_is_no_checkpoint(make_folder, tmp_path, prepare, message):
-    spec = Checkpoint.model_validate({"path": str(prepare(make_folder))})
-    with pytest.raises(CheckpointError, match=message):
+def test_path_that_is_no_folder(tmp_path):
+    spec = Checkpoint.model_validate({"path": "no/such/folder"})
+    with pytest.raises(CheckpointError, match="no/such/folder is not a folder"):
         make_checkpoint(Job("mine", spec, tmp_path))
+
+
+def test_path_without_weights_is_for_random_ones(make_folder, tmp_path, job):
+    spec = Checkpoint.model_validate({"path": str(make_folder(name="empty"))})
+    manifest = make_checkpoint(Job("mine", spec, tmp_path))
+    assert (manifest.real_bytes, manifest.tensors) == (None, None)
+    with pytest.raises(CheckpointError, match='quantize.from is "base", which has no weights'):
+        make_checkpoint(replace(job, source=manifest))
+
+
+def test_a_made_one_without_weights_is_none(make_folder):
+    with pytest.raises(CheckpointError, match="holds no weights"):
+        build_manifest("made", make_folder(name="empty"), {})
 
 
 def test_dummy(make_folder, tmp_path):

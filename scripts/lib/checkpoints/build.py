@@ -23,6 +23,7 @@ def build_manifest(
     *,
     files: list[File] | None = None,
     dummy_weights: bool = False,
+    needs_weights: bool = True,
     versions: dict[str, str] | None = None,
 ) -> Manifest:
     """Describe the checkpoint in ``folder``.
@@ -34,6 +35,7 @@ def build_manifest(
         source: The spec it was made from, as data.
         files: Its files where their hashes are known already; else they are hashed now.
         dummy_weights: The engine is to make random weights.
+        needs_weights: Refuse a folder without weights, unless the engine is to make them.
         versions: Of the tools that made it.
 
     Raises:
@@ -43,7 +45,7 @@ def build_manifest(
         raise CheckpointError(f"{folder} is not a folder: give the folder that holds config.json")
     tensors = read_tensors(folder)
     weights = weights_of(folder)
-    if not weights and not dummy_weights:
+    if needs_weights and not (weights or dummy_weights):
         raise CheckpointError(
             f"{folder} holds no weights (*.safetensors, *.bin): give a folder with weights, or "
             "use a dummy source for random ones"

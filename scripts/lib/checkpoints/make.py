@@ -73,7 +73,8 @@ def make_checkpoint(job: Job) -> Manifest:
     if job.spec.path is not None:
         folder = Path(job.spec.path).expanduser()
         job.say(f"computing the hashes of the files in {shown(folder)}")
-        return build_manifest(job.name, folder, job.described)
+        # Whether it needs weights depends on its variants: each is checked before its server.
+        return build_manifest(job.name, folder, job.described, needs_weights=False)
     if job.spec.hub is not None:
         return _from_hub(job)
     target = job.resources / "checkpoints" / f"{job.name}-{content_hash(_identity(job))}"
@@ -186,7 +187,7 @@ def _make_by_quantizing(job: Job, result: Path, log: Path) -> None:
             f'quantize.from is "{spec.from_}", which is quantized already '
             f"({source.scheme.words}): start from an unquantized checkpoint"
         )
-    if source.dummy_weights:
+    if source.dummy_weights or not source.real_bytes:
         raise CheckpointError(
             f'quantize.from is "{spec.from_}", which has no weights: for random weights give '
             "a dummy source with a quantized model's config"

@@ -20,6 +20,7 @@ TYPED_FLAGS = (
     "enable_prefix_caching",
 )
 SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+LOAD_FORMAT, RANDOM = "load-format", "dummy"
 OUR_ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
@@ -66,16 +67,49 @@ def words(flags: Flags) -> list[str]:
     return found
 
 
+def read_flags(words: list[str]) -> dict[str, str]:
+    """Read ``--flag value``, ``--flag=value`` and bare flags; a later one wins, as in argparse."""
+    found: dict[str, str] = {}
+    name: str | None = None
+    for word in words:
+        if word.startswith("--"):
+            name, _, value = word[2:].partition("=")
+            name = name.replace("_", "-")
+            found[name] = value
+        elif name is not None and not found[name]:
+            found[name] = word
+    return found
+
+
+def asks_for_random_weights(variant: Variant, engine: Engine) -> bool:
+    """Say if the flags have the server make random weights, whatever the checkpoint holds."""
+    return read_flags(serving_flags(variant, engine)).get(LOAD_FORMAT) == RANDOM
+
+
 def server_command(
-    engine: Engine, info: EngineInfo, variant: Variant, *, model: Path, served_name: str, port: int
+    engine: Engine,
+    info: EngineInfo,
+    variant: Variant,
+    *,
+    model: Path,
+    served_name: str,
+    port: int,
+    random_weights: bool = False,
 ) -> list[str]:
-    """Return the command that serves ``variant`` from the folder ``model`` on loopback."""
+    """Return the command that serves ``variant`` from the folder ``model`` on loopback.
+
+    ``random_weights``: the folder holds none, so the engine makes them unless the flags name
+    another format.
+    """
     start = engine.command or [str(info.python), "-m", SERVER_MODULE]
+    flags = serving_flags(variant, engine)
+    if random_weights and LOAD_FORMAT not in read_flags(flags):
+        flags += [f"--{LOAD_FORMAT}", RANDOM]
     return [
         *start,
         *("--model", str(model), "--served-model-name", served_name),
         *("--host", "127.0.0.1", "--port", str(port)),
-        *serving_flags(variant, engine),
+        *flags,
     ]
 
 

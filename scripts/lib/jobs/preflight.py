@@ -41,7 +41,8 @@ def check_machine(served: ServedVariant, host: Host) -> Preflight:
         weights_gib=_gib(served.manifest.real_bytes),
         warnings=served.manifest.disagreements,
     )
-    problems = [*_disk(preflight), *_missing(served), *_memory(served, host, preflight)]
+    problems = [*_disk(preflight), *_missing(served), *_weightless(served)]
+    problems += _memory(served, host, preflight)
     if problems:
         raise ValueError("; ".join(problems))
     return preflight
@@ -70,6 +71,16 @@ def _missing(served: ServedVariant) -> Iterator[str]:
                 f"results/*/checkpoints/{manifest.name}.json to have it made again"
             )
             return
+
+
+def _weightless(served: ServedVariant) -> Iterator[str]:
+    """A folder without weights suits random weights, and a server elsewhere that has its own."""
+    if not (served.manifest.real_bytes or served.random_weights or served.engine.address):
+        yield (
+            f"{served.manifest.folder}, the checkpoint of variant {served.name}, holds no weights "
+            "(*.safetensors, *.bin): give a folder with weights, or engine_args: "
+            "{load-format: dummy} to have the engine make random ones"
+        )
 
 
 def _memory(served: ServedVariant, host: Host, preflight: Preflight) -> Iterator[str]:

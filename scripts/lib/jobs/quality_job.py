@@ -25,7 +25,7 @@ def probe_quality(served: ServedVariant, quality: Quality, *, console: Console) 
         JobError: if the server was killed from outside; run it again.
     """
     items = load_probes(quality.probes, served.project)
-    if served.manifest.dummy_weights:
+    if served.random_weights:
         result = _without(served, quality, "its weights are random (dummy): nothing to judge")
         write_json(served.folder / "quality.json", result)
         return result

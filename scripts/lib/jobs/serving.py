@@ -17,7 +17,12 @@ from scripts.lib.base.console import Console, JobError
 from scripts.lib.base.files import read_json, write_json
 from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.engine.environment import EngineInfo
-from scripts.lib.engine.flags import server_command, server_environment, set_variables
+from scripts.lib.engine.flags import (
+    asks_for_random_weights,
+    server_command,
+    server_environment,
+    set_variables,
+)
 from scripts.lib.engine.gpus import reserve_gpus
 from scripts.lib.engine.log_reader import read_log
 from scripts.lib.engine.server import Server, ServerFailed
@@ -74,6 +79,12 @@ class ServedVariant:
                 f"delete results/*/checkpoints/{self.manifest.name}.json to have it made again"
             )
         return folder
+
+    @property
+    def random_weights(self) -> bool:
+        """Whether the engine makes the weights: its speed is real, its answers are not."""
+        asked = asks_for_random_weights(self.variant, self.engine)
+        return asked or self.manifest.dummy_weights
 
 
 @dataclass
@@ -133,6 +144,7 @@ def serve(
             model=served.model_folder,
             served_name=served.name,
             port=port,
+            random_weights=served.random_weights,
         )
         server = Server(
             command,

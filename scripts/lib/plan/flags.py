@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
-from scripts.lib.engine.flags import serving_flags
+from scripts.lib.engine.flags import read_flags, serving_flags
 from scripts.lib.study.models import Engine, Study, Variant
 
 LOCKED = re.compile(r"^vllm(?:-cpu)?==(\S+)", re.MULTILINE)
@@ -17,7 +16,8 @@ class Settings:
 
     def __init__(self, variant: Variant, engine: Engine) -> None:
         """Resolve them as the server's command line would."""
-        self.flags = _parse(serving_flags(variant, engine))
+        flags = read_flags(serving_flags(variant, engine))
+        self.flags = {ALIASES.get(key, key): value for key, value in flags.items()}
         self.environment = {k: str(v) for k, v in {**engine.env, **variant.env}.items()}
         self.tensor_parallel = self.whole("tensor-parallel-size") or 1
         self.pipeline_parallel = self.whole("pipeline-parallel-size") or 1
@@ -61,20 +61,6 @@ def engine_version(study: Study, variant: str) -> str | None:
         return None
     found = LOCKED.search(Path(lock).read_text(encoding="utf-8"))
     return found[1] if found else None
-
-
-def _parse(words: list[str]) -> dict[str, Any]:
-    """Read ``--flag value``, ``--flag=value`` and bare flags; a later one wins, as in argparse."""
-    found: dict[str, Any] = {}
-    name: str | None = None
-    for word in words:
-        if word.startswith("--"):
-            name, _, value = word[2:].partition("=")
-            name = name.replace("_", "-")
-            found[name] = value
-        elif name is not None and not found[name]:
-            found[name] = word
-    return {ALIASES.get(key, key): value for key, value in found.items()}
 
 
 ALIASES = {"tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "q": "quantization"}

@@ -11,6 +11,7 @@ from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.summary import PointRow
 from scripts.lib.analysis.thresholds import ASSUMED_NOISE
 from scripts.lib.analysis.wording import at, listed, number, percent
+from scripts.lib.engine.flags import asks_for_random_weights
 from scripts.lib.study.slo import PERCENTILE_FLOORS
 from scripts.lib.study.workload import REQUESTS_PER_CONCURRENCY
 
@@ -67,17 +68,12 @@ def _kernels(material: Material) -> Iterator[str]:
 def _dummy_weights(material: Material) -> Iterator[str]:
     for variant, spec in material.study.variants.items():
         manifest = material.manifests.get(spec.checkpoint)
-        if (manifest and manifest.dummy_weights) or _loads_dummy(spec.engine_args):
+        asked = asks_for_random_weights(spec, material.study.engine_of(variant))
+        if asked or (manifest and manifest.dummy_weights):
             yield (
                 f"{variant} has random weights: speed and memory are real, answers, their lengths "
                 "and its quality are not."
             )
-
-
-def _loads_dummy(engine_args: object) -> bool:
-    if isinstance(engine_args, dict):
-        return str(engine_args.get("load-format", engine_args.get("load_format"))) == "dummy"
-    return isinstance(engine_args, list) and "dummy" in engine_args
 
 
 def _other_inputs(material: Material) -> Iterator[str]:
