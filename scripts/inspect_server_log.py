@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from scripts.lib.base.files import canonical_json
+from scripts.lib.base.printed_text import why_unreadable
 from scripts.lib.engine.log_reader import read_log
 
 
@@ -18,7 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         facts = read_log(file)
     except (OSError, ValueError) as error:
-        print(error, file=sys.stderr)
+        print(why_unreadable(file, error), file=sys.stderr)
         return 2
     print(canonical_json(facts), end="")
     return 0

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from scripts.lib.base.files import canonical_json
+from scripts.lib.base.printed_text import decode, why_unreadable
 from scripts.lib.telemetry.metrics_text import parse_metrics
 
 
@@ -16,12 +17,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("file", type=Path, metavar="FILE", help="the saved body of GET /metrics")
     file = parser.parse_args(arguments).file
     try:
-        scrape = parse_metrics(file.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        print(f"{file}: not text; give the body of GET /metrics", file=sys.stderr)
-        return 2
+        scrape = parse_metrics(decode(file.read_bytes(), "the body of GET /metrics"))
     except (OSError, ValueError) as error:
-        print(f"{file}: {error}", file=sys.stderr)
+        print(why_unreadable(file, error), file=sys.stderr)
         return 2
     print(canonical_json(scrape), end="")
     return 0

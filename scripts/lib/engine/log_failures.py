@@ -77,7 +77,8 @@ EXCEPTION = re.compile(
 )
 WRAPPER_EXCEPTION = re.compile(
     r"EngineDead|Engine core initialization failed|Engine process failed to start"
-    r"|CalledProcessError.*non-zero exit|WorkerProc (?:failed|initialization)|See (?:root cause|stack trace)"
+    r"|CalledProcessError.*non-zero exit|WorkerProc (?:failed|initialization)"
+    r"|See (?:root cause|stack trace)"
 )
 
 

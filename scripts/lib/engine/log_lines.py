@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from scripts.lib.base.printed_text import packed_with
+
 BLOCK = 1 << 18
 LONGEST_LINE = 1 << 16
 OPEN_END = "\u2026"
@@ -127,6 +129,8 @@ def refuse_unreadable(sample: bytes) -> None:
     """Raise a ValueError when the beginning of a file is not that of a text."""
     if not sample.strip():
         raise ValueError("the file is empty; give the log of a vLLM start")
+    if packer := packed_with(sample):
+        raise ValueError(f"the file is packed with {packer}: unpack it first")
     if b"\0" in sample[:1024]:
         raise ValueError("this is binary data, not a log")
     text = sample[:_SAMPLE].decode("utf-8", errors="replace")

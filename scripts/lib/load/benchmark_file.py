@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from scripts.lib.base.printed_text import plain
+from scripts.lib.base.printed_text import decode, plain
 from scripts.lib.base.schema import Strict
 from scripts.lib.load.other_formats import other_tool_of_json, other_tool_of_text
 from scripts.lib.study.slo import LATENCY_METRICS, PERCENTILE_FLOORS
@@ -137,11 +137,8 @@ def read_benchmark(path: Path) -> BenchmarkResult:
         OSError: the file cannot be read.
     """
     data = path.read_bytes()
-    if b"\0" in data:
-        raise ValueError(f"{path}: binary data, not a result of vllm bench serve")
-    text = data.decode("utf-8", errors="replace").lstrip("\ufeff")
     try:
-        return read_benchmark_text(text)
+        return read_benchmark_text(decode(data, "a result of vllm bench serve"))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
