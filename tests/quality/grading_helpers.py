@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from scripts.lib.quality.completions import Completion
@@ -36,3 +38,9 @@ def grade(
         {"id": "x", "text": text, "tool_calls": calls, "finish_reason": finish_reason}
     )
     return grade_completion(item(grader, tools=tools, question=question), completion)
+
+
+def all_at_once(work: Callable[[Any], object], cases: Iterable[Any]) -> list[object]:
+    """Do ``work`` for every case, several at a time: sandbox processes take long to start."""
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(work, cases))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from grading_helpers import grade
+
+from scripts.lib.quality.graders.choice import chosen_options
 
 LETTERS = ["A", "B", "C", "D"]
 YES_NO = ["yes", "no"]
@@ -312,19 +313,11 @@ NONE_CHOSEN = [
 ]
 
 
-def chosen(options: list[str], text: str) -> set[str]:
-    return {
-        o
-        for o in options
-        if grade({"kind": "choice", "options": options, "expected": o}, text).task_success
-    }
-
-
 @pytest.mark.parametrize(("options", "text", "expected"), CHOSEN)
 def test_the_option_finally_chosen(options, text, expected):
-    assert chosen(options, text) == {expected}
+    assert chosen_options(text, options)[0] == {expected}
 
 
 @pytest.mark.parametrize(("options", "text"), NONE_CHOSEN)
 def test_none_or_more_than_one_chosen(options, text):
-    assert chosen(options, text) == set()
+    assert len(chosen_options(text, options)[0]) != 1

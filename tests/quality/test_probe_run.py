@@ -96,7 +96,7 @@ ANSWERS = {
 @pytest.fixture
 def server():
     server = Server(ANSWERS)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
     server.shutdown()

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from grading_helpers import grade, item
+from grading_helpers import all_at_once, grade, item
 from pydantic import ValidationError
 
 from scripts.lib.quality.graders.python_code import candidates
@@ -79,9 +79,15 @@ CHEATS = {
 }
 
 
-@pytest.mark.parametrize("code", CHEATS.values(), ids=CHEATS)
-def test_what_cannot_pass(code):
-    assert run_tests(code, "add", TESTS, timeout_s=5) is not None
+@pytest.fixture(scope="module")
+def cheats():
+    verdicts = all_at_once(lambda code: run_tests(code, "add", TESTS, timeout_s=5), CHEATS.values())
+    return dict(zip(CHEATS, verdicts, strict=True))
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_what_cannot_pass(cheats, name):
+    assert cheats[name] is not None
 
 
 @pytest.mark.parametrize(
@@ -93,59 +99,64 @@ def test_what_does_not_end_is_ended(code):
     assert time.monotonic() - begin < 15
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        ADD,
-        "add = lambda a, b: a + b",
-        "def add(a, b):\n    print('x' * 10**6)\n    return a + b",
-        ADD + "if __name__ == '__main__':\n    print(add(int(input()), 1))",
-        "from operator import add",
-        "import math, re, collections, itertools\n" + ADD,
-    ],
-)
-def test_what_passes(code):
-    assert run_tests(code, "add", TESTS) is None
+PASSING = [
+    ADD,
+    "add = lambda a, b: a + b",
+    "def add(a, b):\n    print('x' * 10**6)\n    return a + b",
+    ADD + "if __name__ == '__main__':\n    print(add(int(input()), 1))",
+    "from operator import add",
+    "import math, re, collections, itertools\n" + ADD,
+]
+
+VALUES = [
+    ("def f(g, x):\n    return g(g(x))", "f", ["assert f(lambda v: v + 1, 3) == 5"]),
+    ("def f(x):\n    x.sort()", "f", ["v = [3, 1]\nf(v)\nassert v == [1, 3]"]),
+    ("def f(n):\n    yield from range(n)", "f", ["assert list(f(3)) == [0, 1, 2]"]),
+    (
+        "def f():\n    return {(1, 'a'): {2.5, None}}",
+        "f",
+        ["assert f() == {(1, 'a'): {2.5, None}}"],
+    ),
+    (
+        "def f():\n    return float('nan'), 10**50",
+        "f",
+        ["a, b = f()\nassert math.isnan(a) and b == 10**50"],
+    ),
+    (
+        "class Stack:\n    def __init__(self):\n        self.x = []\n"
+        "    def push(self, v):\n        self.x.append(v)\n"
+        "    def __len__(self):\n        return len(self.x)",
+        "Stack",
+        ["s = Stack()\ns.push(4)\nassert len(s) == 1 and s.x[0] == 4"],
+    ),
+    (
+        "def f(x):\n    raise ValueError('no')",
+        "f",
+        ["try:\n    f(1)\n    done = 1\nexcept ValueError:\n    done = 0\nassert not done"],
+    ),
+    ("def sum(x):\n    return 7", "sum", ["assert sum([]) == 7"]),
+    (
+        "def f():\n    return helper\ndef helper():\n    return 3",
+        "f",
+        ["assert f()() == helper() == 3"],
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("code", "name", "tests"),
-    [
-        ("def f(g, x):\n    return g(g(x))", "f", ["assert f(lambda v: v + 1, 3) == 5"]),
-        ("def f(x):\n    x.sort()", "f", ["v = [3, 1]\nf(v)\nassert v == [1, 3]"]),
-        ("def f(n):\n    yield from range(n)", "f", ["assert list(f(3)) == [0, 1, 2]"]),
-        (
-            "def f():\n    return {(1, 'a'): {2.5, None}}",
-            "f",
-            ["assert f() == {(1, 'a'): {2.5, None}}"],
-        ),
-        (
-            "def f():\n    return float('nan'), 10**50",
-            "f",
-            ["a, b = f()\nassert math.isnan(a) and b == 10**50"],
-        ),
-        (
-            "class Stack:\n    def __init__(self):\n        self.x = []\n"
-            "    def push(self, v):\n        self.x.append(v)\n"
-            "    def __len__(self):\n        return len(self.x)",
-            "Stack",
-            ["s = Stack()\ns.push(4)\nassert len(s) == 1 and s.x[0] == 4"],
-        ),
-        (
-            "def f(x):\n    raise ValueError('no')",
-            "f",
-            ["try:\n    f(1)\n    done = 1\nexcept ValueError:\n    done = 0\nassert not done"],
-        ),
-        ("def sum(x):\n    return 7", "sum", ["assert sum([]) == 7"]),
-        (
-            "def f():\n    return helper\ndef helper():\n    return 3",
-            "f",
-            ["assert f()() == helper() == 3"],
-        ),
-    ],
-)
-def test_values_that_tests_may_use(code, name, tests):
-    assert run_tests(code, name, tests) is None
+@pytest.fixture(scope="module")
+def passing():
+    cases = [*((code, "add", TESTS) for code in PASSING), *VALUES]
+    return all_at_once(lambda case: run_tests(*case), cases)
+
+
+@pytest.mark.parametrize("number", range(len(PASSING)))
+def test_what_passes(passing, number):
+    assert passing[number] is None
+
+
+@pytest.mark.parametrize("number", range(len(VALUES)), ids=[code for code, _, _ in VALUES])
+def test_values_that_tests_may_use(passing, number):
+    assert passing[len(PASSING) + number] is None
 
 
 def test_the_failed_test_is_named():
@@ -206,29 +217,34 @@ sys.exit(0 if all([refused(a) for a in attempts]) and open("kept").read() == "k"
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        ADD,
-        f"```python\n{ADD}```",
-        f"```py\n{ADD}",
-        f"Sure!\n\n~~~\n{ADD}~~~\nThat is it.",
-        f"Here is the function:\n\n{ADD}\nIt adds two numbers.",
-        "Here it is: def add(a, b): return a + b",
-        "Use `add = lambda a, b: a + b` for that.",
-        f"1. Like this:\n\n   ```python\n   {ADD.replace(chr(10), chr(10) + '   ')}\n   ```",
-        f"```python\ndef add(a, b):\n    return 0\n```\nWrong. Better:\n```python\n{ADD}```",
-        "```python\ndef helper(a, b):\n    return a + b\n```\nand\n```python\n"
-        "def add(a, b):\n    return helper(a, b)\n```",
-        f"```bash\npip install x\n```\n```python\n{ADD}```",
-        ">>> def add(a, b):\n...     return a + b\n>>> add(1, 2)\n3",
-        f"<think>def add(a, b): return 0</think>\n```python\n{ADD}```",
-        ADD.replace("    ", "\t"),
-        ADD.replace("\n", "\r\n"),
-    ],
-)
-def test_code_is_found(text):
-    assert grade(PYTHON, text).task_success is True
+ANSWERS = [
+    ADD,
+    f"```python\n{ADD}```",
+    f"```py\n{ADD}",
+    f"Sure!\n\n~~~\n{ADD}~~~\nThat is it.",
+    f"Here is the function:\n\n{ADD}\nIt adds two numbers.",
+    "Here it is: def add(a, b): return a + b",
+    "Use `add = lambda a, b: a + b` for that.",
+    f"1. Like this:\n\n   ```python\n   {ADD.replace(chr(10), chr(10) + '   ')}\n   ```",
+    f"```python\ndef add(a, b):\n    return 0\n```\nWrong. Better:\n```python\n{ADD}```",
+    "```python\ndef helper(a, b):\n    return a + b\n```\nand\n```python\n"
+    "def add(a, b):\n    return helper(a, b)\n```",
+    f"```bash\npip install x\n```\n```python\n{ADD}```",
+    ">>> def add(a, b):\n...     return a + b\n>>> add(1, 2)\n3",
+    f"<think>def add(a, b): return 0</think>\n```python\n{ADD}```",
+    ADD.replace("    ", "\t"),
+    ADD.replace("\n", "\r\n"),
+]
+
+
+@pytest.fixture(scope="module")
+def graded():
+    return all_at_once(lambda text: grade(PYTHON, text).task_success, ANSWERS)
+
+
+@pytest.mark.parametrize("number", range(len(ANSWERS)))
+def test_code_is_found(graded, number):
+    assert graded[number] is True, ANSWERS[number]
 
 
 @pytest.mark.parametrize(

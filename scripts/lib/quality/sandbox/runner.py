@@ -57,7 +57,7 @@ def _command(module: str) -> list[str]:
         f"import sys; sys.path.insert(0, {_LIBRARY!r}); "
         f"from scripts.lib.quality.sandbox.{module} import main; main()"
     )
-    return [sys.executable, "-I", "-S", "-B", "-c", start]
+    return [sys.executable, "-I", "-S", "-c", start]
 
 
 def _verdict(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
