@@ -17,6 +17,9 @@ rule make_checkpoint:
         source=lambda wildcards, input: (
             ["--source-manifest", *input.source] if input.source else []
         ),
+    resources:
+        # Quantizing takes the GPU, or every core: never beside a measurement.
+        measurement=1,
     shell:
         """
         python -m scripts.make_checkpoint \

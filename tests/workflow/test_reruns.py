@@ -118,3 +118,11 @@ def test_a_path_that_is_not_native_can_be_refused(workspace):
     done = workspace.snakemake(target, "--forcerun", "measure_load")
     assert done.returncode != 0, done.stdout + done.stderr
     assert "on_degraded: fail" in done.stdout + done.stderr
+
+
+def test_nothing_is_quantized_beside_a_measurement(workspace):
+    """Both take the GPU, or every core: whatever --cores allows, they take turns."""
+    done = workspace.snakemake("-n", "--cores", "8")
+    jobs = [part for part in done.stdout.split("\nrule ") if "resources:" in part]
+    alone = {part.partition(":")[0] for part in jobs if "measurement=1" in part}
+    assert alone == {"make_checkpoint", "measure_load", "probe_quality"}
