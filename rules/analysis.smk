@@ -9,7 +9,7 @@ rule judge_kernels:
         manifest=checkpoint_of_variant,
         runs=lambda wildcards: runs_of_variant(wildcards.variant, "load.json"),
         baseline=lambda wildcards: runs_of_variant(STUDY.baseline, "load.json"),
-        code=code("lib/engine/log_*.py", "lib/plan/*.py"),
+        code=code("lib/engine/log_*.py") + PLAN_CODE,
     output:
         "results/{study}/kernels/{variant}.json",
     log:
@@ -37,7 +37,7 @@ rule build_tables:
         quality=all_quality(),
         kernels=of_variants("results/{study}/kernels/{variant}.json"),
         plans=of_variants("results/{study}/plan/{variant}.json"),
-        code=code("lib/analysis/**/*.py"),
+        code=TABLES_CODE,
     output:
         "results/{study}/tables/analysis.json",
     log:

@@ -67,13 +67,30 @@ SERVING_CODE = code(
 LOAD_CODE = SERVING_CODE + [
     path
     for path in code(
-        "lib/load/*.py", "lib/jobs/load_job.py", "lib/telemetry/sampler.py"
+        "lib/load/*.py",
+        "lib/jobs/load_job.py",
+        "lib/telemetry/sampler.py",
+        "lib/telemetry/metrics_text.py",
     )
     if not path.endswith(("progress.py", "benchmark_file.py", "other_formats.py"))
 ]
 PROBE_CODE = SERVING_CODE + [
-    path for path in code("lib/quality/**/*.py") if not path.endswith("compare.py")
+    path
+    for path in code("lib/quality/**/*.py", "lib/jobs/quality_job.py")
+    if not path.endswith("compare.py")
 ]
+
+
+PLAN_CODE = code("lib/plan/*.py") + sorted(
+    map(str, Path("config/reference").glob("*.yaml"))
+)
+TABLES_CODE = code(
+    "lib/analysis/**/*.py",
+    "lib/load/slo.py",
+    "lib/load/requests.py",
+    "lib/quality/compare.py",
+    "lib/study/slo.py",
+)
 
 
 def names(items):
@@ -162,12 +179,8 @@ def files_of_probes(wildcards):
 
 def gpus_of_variant(wildcards):
     """Return how many GPUs a variant occupies; 0 on the CPU engine."""
-    lock = STUDY.engine_of(wildcards.variant).environment
-    return (
-        0
-        if lock and Path(lock).stem.endswith("-cpu")
-        else STUDY.variants[wildcards.variant].gpus
-    )
+    on_cpu = STUDY.engine_of(wildcards.variant).is_cpu_build
+    return 0 if on_cpu else STUDY.variants[wildcards.variant].gpus
 
 
 def all_runs(name):

@@ -5,6 +5,7 @@ rule plan_variant:
     input:
         study="results/{study}/study.json",
         host="results/{study}/host.json",
+        code=PLAN_CODE,
     output:
         "results/{study}/plan/{variant}.json",
     log:
