@@ -27,6 +27,7 @@ from scripts.lib.engine.gpus import reserve_gpus
 from scripts.lib.engine.log_reader import read_log
 from scripts.lib.engine.server import Server, ServerFailed
 from scripts.lib.engine.startup import Failure, LogFacts, Startup
+from scripts.lib.load.bodies import base_url
 from scripts.lib.study.models import Engine, Variant
 from scripts.lib.study.specs import EngineSpec, VariantSpec
 
@@ -131,10 +132,11 @@ def serve(
         JobError: it was killed from outside, or cannot be started at all.
     """
     if served.engine.address:
-        while_loading(served.engine.address.rstrip("/"))
+        while_loading(base_url(served.engine.address))
         yield _attach(served)
         return
-    with reserve_gpus(served.variant.gpus, console.say) as gpus:
+    gpus_needed = 0 if served.engine.is_cpu_build else served.variant.gpus
+    with reserve_gpus(gpus_needed, console.say) as gpus:
         port = _free_port()
         url = f"http://127.0.0.1:{port}"
         command = server_command(
@@ -260,7 +262,7 @@ def model_name(served: ServedVariant) -> str:
     """
     if not served.engine.address:
         return served.name
-    address = served.engine.address.rstrip("/")
+    address = base_url(served.engine.address)
     try:
         answer = httpx.get(f"{address}/v1/models", timeout=10, trust_env=False)
         answer.raise_for_status()
@@ -291,7 +293,7 @@ def _attach(served: ServedVariant) -> Serving:
         facts=_facts(log) if log else LogFacts(ready=True),
     )
     write_json(served.folder / "startup.json", startup)
-    return Serving(str(served.engine.address).rstrip("/"), name, startup, [])
+    return Serving(base_url(str(served.engine.address)), name, startup, [])
 
 
 def _facts(log: Path) -> LogFacts:
