@@ -12,14 +12,14 @@ rule make_checkpoint:
         "results/{study}/checkpoints/{checkpoint}.json",
     log:
         "logs/{study}/make_checkpoint/{checkpoint}.log",
+    resources:
+        # Quantizing takes the GPU, or every core: never beside a measurement.
+        measurement=1,
     params:
         maker=lambda wildcards, input: ["--maker", *input.maker] if input.maker else [],
         source=lambda wildcards, input: (
             ["--source-manifest", *input.source] if input.source else []
         ),
-    resources:
-        # Quantizing takes the GPU, or every core: never beside a measurement.
-        measurement=1,
     shell:
         """
         python -m scripts.make_checkpoint \
