@@ -101,3 +101,27 @@ DRESSES = {
 @pytest.mark.parametrize("text", DRESSES.values(), ids=DRESSES)
 def test_the_dress_changes_nothing(text):
     assert said(text) == FACTS
+
+
+OLD = "".join(
+    [
+        "INFO 01-02 03:04:01 api_server.py:585] vLLM API server version 0.6.4.post1\n",
+        config("0.6.4.post1", "", quantization="awq_marlin", dtype="torch.float16"),
+        "INFO 01-02 03:04:06 selector.py:135] Using Flash Attention backend.\n",
+        "INFO 01-02 03:04:30 model_runner.py:1077] Loading model weights took 5.2035 GB\n",
+        "INFO 01-02 03:05:00 gpu_executor.py:122] # GPU blocks: 20531, # CPU blocks: 4096\n",
+        "INFO 01-02 03:05:00 gpu_executor.py:126] Maximum concurrency for 8192 tokens per request: 40.10x\n",
+        "ValueError: The model's max seq len (29000) is larger than the maximum number of tokens that can be stored in KV cache (23648). Try\n",
+    ]
+)
+
+
+@pytest.mark.parametrize("text", [LOG, OLD], ids=["V1", "V0"])
+def test_a_text_cut_anywhere_says_nothing_that_the_whole_does_not(text):
+    whole = said(text)
+    for end in range(1, len(text), 3 if text is LOG else 1):
+        part = said(text[:end])
+        different = {key: value for key, value in part.items() if value != whole.get(key)}
+        # The front end's version comes before the engine's; kernels before what they run.
+        different.pop("scheme", None)
+        assert different == {}, text[:end][-80:]

@@ -49,7 +49,8 @@ SCHEMES: tuple[tuple[str, str], ...] = (
     ("w4a16", r"W4A16"),
 )
 _WEIGHT_ONLY_INTEGER = re.compile(
-    r"^(?:Marlin|Machete|Exllama|Conch|BitBLAS|CPUWNA16|Zentorch(?:WNA16)?|XPUwNa16|Humming|Triton\w*)"
+    r"^(?:Marlin|Machete|Exllama|Conch|BitBLAS|CPUWNA16|Zentorch(?:WNA16)?|XPUwNa16|Humming"
+    r"|Triton(?!\w*ScaledMM)\w*)"
     r"LinearKernel"
 )
 _HUMMING_FP8 = re.compile(r"HummingF[Pp]8")

@@ -127,7 +127,11 @@ FACTS: tuple[Rule, ...] = (
     ),
     Rule("moe_method", "MoEMethod", r"\bUsing (\w+MoEMethod)\b"),
     Rule("mxfp4_backend", "mxfp4.py", r"\[\w*mxfp4\.py:\d+\] Using ([\w\x20]+?) backend"),
-    Rule("mxfp4_backend", "Using Marlin backend", r"Using (Marlin) backend(?! for)"),
+    Rule(
+        "mxfp4_backend",
+        "Using Marlin backend",
+        r"Using (Marlin) backend(?:\.|\s*$|\s*[\[<(\"\\]| for mxfp4)",
+    ),
     Rule("mxfp4_backend", "MXFP4 BF16", r"Using (FlashInfer MXFP4 BF16) backend"),
     Rule(
         "wna16_backend",

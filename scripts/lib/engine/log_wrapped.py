@@ -11,7 +11,7 @@ from collections import Counter
 
 from scripts.lib.engine import log_rules as rules
 from scripts.lib.engine.log_causes import SPECIFIC
-from scripts.lib.engine.log_lines import quote
+from scripts.lib.engine.log_lines import OPEN_END, quote
 from scripts.lib.engine.log_start import READERS, Failed, Start
 
 _NARROWEST = 60
@@ -43,6 +43,7 @@ def read_wrapped(start: Start, head: str, tail: str) -> None:
         tail: its end.
     """
     head = re.sub(r"(?m)^.*Received request.*$", "", head)
+    head, tail = (text if text.endswith("\n") else text + OPEN_END for text in (head, tail))
     compact = re.sub(r"\s+", "", head)
     _facts(start, compact, head)
     _settings(start, compact)
