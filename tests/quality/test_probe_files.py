@@ -208,46 +208,6 @@ def test_every_json_item_can_be_solved(own):
         assert (result.task_success, result.format_ok) == (True, True), name
 
 
-ANSWERS = {
-    "fact-capital-france": "Paris",
-    "fact-romeo": "William Shakespeare",
-    "fact-ocean": "The Pacific Ocean.",
-    "fact-nearest-planet": "Mercury",
-    "fact-gold": "Au",
-    "fact-transformer-year": "2017",
-    "fact-canberra": "Canberra",
-    "korean-repeat": "오늘은 날씨가 좋습니다.",
-    "korean-capital": "서울입니다.",
-    "korean-thanks": "감사합니다.",
-    "korean-king": "세종대왕입니다.",
-    "korean-one-sentence": "바다는 지구의 많은 부분을 덮고 있는 넓고 짠 물입니다.",
-    "korean-quantization": "양자화는 모델이 쓰는 메모리를 줄입니다. 작은 GPU에서도 돌아갑니다.",
-    "korean-greeting": "안녕하세요!",
-    "korean-opposite": "작다",
-    "logic-second-oldest": "Bob",
-    "logic-letter": "B",
-    "instructions-short": "A queue holds items and gives them back in the order they came.",
-    "instructions-keyword": "The island is small and green.",
-    "instructions-two-words": "A lamp stood by the river.",
-    "instructions-bullets": "- apple\n- pear\n- plum",
-    "instructions-capitals": "SPRING",
-    "instructions-lower-case": "the dog sleeps",
-    "instructions-beginning": "Certainly, blue.",
-    "instructions-ending": "Use a smaller batch. That is all.",
-    "instructions-excluded": "Snow falls softly as tiny frozen stars.",
-    "instructions-one-word": "Yes.",
-    "instructions-two-paragraphs": "Bread is made of flour.\n\nIt smells good when fresh.",
-    "instructions-json-only": '{"status": "fine"}',
-}
-
-
-@pytest.mark.parametrize("name", ANSWERS)
-def test_a_good_answer_passes(own, name):
-    result = grade(own[name].grader.model_dump(), ANSWERS[name])
-    assert result.task_success is not False, result.reason
-    assert result.format_ok is not False, result.reason
-
-
 def test_expected_calls_fit_the_tools(own):
     for item in (item for item in own.values() if item.axis == "tool"):
         calls = [
