@@ -6,19 +6,26 @@ with a wrong type elsewhere: all problems at once.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from scripts.lib.study.models import Study
-from scripts.lib.study.sentences import suggest
+from scripts.lib.study.sentences import show, suggest
 from scripts.lib.study.slo import PERCENTILE_FLOORS
+
+DEEPEST = 20
+"""No key of a study lies deeper; an anchor that holds itself would never end."""
+LARGEST_WORKLOAD_NUMBER = 10_000_000
+"""More requests, tokens or seconds than any load test has."""
 
 
 def find_errors(raw: Mapping[str, Any], project: Path) -> list[str]:
     """Return a sentence for each contradiction in ``raw``; paths count from ``project``."""
     return [
+        *_unfit_values(raw),
         *_unknown_names(raw),
         *_quantization_cycles(raw),
         *_load_points(raw),
@@ -29,6 +36,35 @@ def find_errors(raw: Mapping[str, Any], project: Path) -> list[str]:
 def find_warnings(study: Study) -> list[str]:
     """Return what is allowed but will weaken the report's answer."""
     return [*_percentiles_without_samples(study), *_names_alike(study)]
+
+
+def _unfit_values(raw: Mapping[str, Any]) -> Iterator[str]:
+    """Find what YAML allows and no setting can be, also in sections of free form."""
+    for path, value in _leaves(raw, ()):
+        where = ".".join(str(part) for part in path)
+        if isinstance(value, float) and not math.isfinite(value):
+            yield f"{where} is {value}; give a finite number"
+        elif isinstance(value, str) and "\0" in value:
+            yield f"{where} holds a NUL character; take it out"
+        elif value is not None and not isinstance(value, str | int | float):
+            fault = f"which YAML reads as a {type(value).__name__}; put it in quotes"
+            yield f"{where} is {show(value)}, {fault}"
+        elif (
+            path[0] == "workloads"
+            and path[-1] != "seed"
+            and isinstance(value, int | float)
+            and value > LARGEST_WORKLOAD_NUMBER
+        ):
+            yield f"{where} is {value}; no load test is so large: at most {LARGEST_WORKLOAD_NUMBER}"
+
+
+def _leaves(value: object, path: tuple[object, ...]) -> Iterator[tuple[tuple[object, ...], object]]:
+    if isinstance(value, Mapping | list) and len(path) <= DEEPEST:
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, inner in items:
+            yield from _leaves(inner, (*path, key))
+    elif not isinstance(value, Mapping | list):
+        yield path, value
 
 
 def _section(raw: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
@@ -43,16 +79,16 @@ def _unknown_names(raw: Mapping[str, Any]) -> Iterator[str]:
     baseline = raw.get("baseline")
     if isinstance(baseline, str) and variants and baseline not in variants:
         fix = suggest(baseline, list(variants), kind="variants")
-        yield f'baseline is "{baseline}", which is no variant of this study; {fix}'
+        yield f"baseline is {show(baseline)}, which is no variant of this study; {fix}"
     for name, variant in variants.items():
         wanted = variant.get("checkpoint")
         if isinstance(wanted, str) and wanted not in checkpoints:
             fix = suggest(wanted, list(checkpoints), kind="checkpoints")
-            yield f'variants.{name}.checkpoint is "{wanted}", which is not defined; {fix}'
+            yield f"variants.{name}.checkpoint is {show(wanted)}, which is not defined; {fix}"
     for name, source in _quantized(checkpoints).items():
         if source not in checkpoints:
             fix = suggest(source, list(checkpoints), kind="checkpoints")
-            yield f'checkpoints.{name}.quantize.from is "{source}", which is not defined; {fix}'
+            yield f"checkpoints.{name}.quantize.from is {show(source)}, which is not defined; {fix}"
 
 
 def _quantized(checkpoints: dict[str, dict[str, Any]]) -> dict[str, str]:
@@ -120,19 +156,23 @@ def _load_shape(where: str, workload: dict[str, Any]) -> Iterator[str]:
         )
     counts = requests if isinstance(requests, list) else [requests]
     for count in counts:
-        if isinstance(count, int) and count < 1:
+        if isinstance(count, int | float) and count < 1:
             yield f"{where}.requests_per_point is {count}; send at least 1 request"
 
 
 def _missing_files(raw: Mapping[str, Any], project: Path) -> Iterator[str]:
     for where, name in _named_files(raw):
-        if not (project / name).is_file():
-            yield f'{where} is "{name}", and there is no such file; give its path from the project'
+        if not _is_file(project / name):
+            fix = "give its path from the project"
+            yield f"{where} is {show(name)}, and there is no such file; {fix}"
     quality = raw.get("quality")
     patterns = quality.get("probes", []) if isinstance(quality, dict) else []
     for pattern in patterns if isinstance(patterns, list) else []:
-        if isinstance(pattern, str) and not any(probe_files([pattern], project)):
-            yield f'quality.probes holds "{pattern}", which matches no file'
+        if isinstance(pattern, str) and not _matches(pattern, project):
+            yield (
+                f"quality.probes holds {show(pattern)}, which matches no file; give the path of a "
+                "probe file, or a pattern such as config/probes/*.jsonl"
+            )
 
 
 def _named_files(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -151,6 +191,20 @@ def _named_files(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         quantize = checkpoint.get("quantize")
         if isinstance(quantize, dict) and isinstance(quantize.get("calibration"), str):
             yield f"checkpoints.{name}.quantize.calibration", quantize["calibration"]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name too long, for instance
+        return False
+
+
+def _matches(pattern: str, project: Path) -> bool:
+    try:
+        return bool(probe_files([pattern], project))
+    except (OSError, ValueError):  # no pattern at all
+        return False
 
 
 def probe_files(patterns: list[str], project: Path) -> list[Path]:
@@ -173,7 +227,8 @@ def _percentiles_without_samples(study: Study) -> Iterator[str]:
         short = {
             limit.key: PERCENTILE_FLOORS[limit.statistic]
             for limit in study.slo.latency_limits
-            if any(total < PERCENTILE_FLOORS.get(limit.statistic, 1) for total in totals)
+            if limit.statistic in PERCENTILE_FLOORS
+            and any(total < PERCENTILE_FLOORS[limit.statistic] for total in totals)
         }
         if short:
             needs = ", ".join(f"slo.{key} needs {floor}" for key, floor in short.items())

@@ -48,12 +48,11 @@ def load_study(
         raw = _read_yaml(path)
     except StudyError as error:
         raise StudyError([f"{path}: {problem}" for problem in error.problems]) from None
-    if overrides:
-        raw = {**raw, **overrides}
+    place = f"{path} with --config" if overrides else f"{path}"
     try:
-        return check_study(raw, project)
+        return check_study({**raw, **(overrides or {})}, project)
     except StudyError as error:
-        raise StudyError([f"{path}: {problem}" for problem in error.problems]) from None
+        raise StudyError([f"{place}: {problem}" for problem in error.problems]) from None
 
 
 def check_study(raw: Mapping[str, Any], project: Path) -> LoadedStudy:
@@ -78,8 +77,10 @@ class _UniqueKeys(yaml.SafeLoader):
         seen: set[object] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
+            line = key_node.start_mark.line + 1
+            if not isinstance(key, Hashable):
+                raise StudyError([f"line {line}: a key is {type(key).__name__}; give plain text"])
             if key in seen and key != "<<":
-                line = key_node.start_mark.line + 1
                 raise StudyError([f'line {line}: the key "{key}" is given twice; remove one'])
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
@@ -99,6 +100,8 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         line = f"line {mark.line + 1}: " if mark else ""
         problem = getattr(error, "problem", None) or "cannot be parsed"
         raise StudyError([f"{line}not valid YAML: {problem}"]) from None
+    except RecursionError:
+        raise StudyError(["is nested too deeply to be read; see config/config.yaml"]) from None
     if not isinstance(raw, dict):
         raise StudyError(["holds no keys; see config/config.yaml for the shape of a study"])
     return raw

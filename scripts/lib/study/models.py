@@ -98,6 +98,10 @@ class Engine(Strict):
                 "give exactly one of environment, python, command or address"
                 + (f", not {' and '.join(given)}" if given else "")
             )
+        if self.address and not self.address.startswith(("http://", "https://")):
+            raise ValueError(
+                f'address is "{self.address}"; give a URL such as http://127.0.0.1:8000'
+            )
         if self.log and not self.address:
             raise ValueError("log belongs to address: the log of a server we start is kept anyway")
         return self
@@ -122,7 +126,7 @@ class Engine(Strict):
 class HubSource(Strict):
     """A repository of the Hugging Face hub at one commit."""
 
-    repo: str = Field(description="owner/name")
+    repo: str = Field(pattern=r"^[\w.-]+/[\w.-]+$", description="owner/name")
     revision: Commit = Field(description="The full 40-digit commit: the study can be repeated.")
     allow_patterns: list[str] = Field(default=[], description="Only files matching these.")
 
@@ -226,7 +230,11 @@ class Variant(Strict):
 class Quality(Strict):
     """The quality probes and what loss is acceptable."""
 
-    probes: list[str] = Field(default=["config/probes/*.jsonl"], description="Files or patterns.")
+    probes: list[str] = Field(
+        default=["config/probes/*.jsonl"],
+        min_length=1,
+        description="Files or patterns (quality: null asks none).",
+    )
     non_inferiority_margin: float = Field(
         default=0.05, ge=0, lt=1, description="Share of tasks a variant may lose to the baseline."
     )

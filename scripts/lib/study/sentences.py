@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Sequence
 from typing import Any, get_args
 
@@ -24,17 +25,19 @@ def sentence(error: ErrorDetails, raw: object, model: type[BaseModel]) -> str:
     if kind == "missing":
         return f"{where} is missing{_give(field)}"
     if of_a_key or (kind == "string_pattern_mismatch" and "{0,63}" in str(error.get("ctx"))):
-        return f'{where}: the name "{value}" is unfit for paths; {NAME_RULE}'
+        return f"{where}: the name {show(value)} is unfit for paths; {NAME_RULE}"
     if kind == "string_pattern_mismatch":
-        return f'{where} is "{value}"; {_pattern_fix(str(error.get("ctx")))}'
+        return f"{where} is {show(value)}; {_pattern_fix(str(error.get('ctx')))}"
+    if kind == "invalid_key":
+        return f"{where}: a key must be text; put it in quotes"
     if kind == "too_short":
         return f"{where} is empty; give at least one"
     if kind == "value_error":
         return f"{where}: {error['msg'].removeprefix('Value error, ')}"
     if kind in ("model_type", "model_attributes_type", "dict_type"):
-        return f"{where} is {_show(value)}; give a mapping of keys to values{_give(field)}"
+        return f"{where} is {show(value)}; give a mapping of keys to values{_give(field)}"
     message = error["msg"].removeprefix("Input ").replace("should", "must", 1)
-    return f"{where} is {_show(value)}; it {message}{_give(field)}"
+    return f"{where} is {show(value)}; it {message}{_give(field)}"
 
 
 def suggest(name: str, known: Sequence[str], *, kind: str) -> str:
@@ -121,11 +124,14 @@ def _give(field: FieldInfo | None) -> str:
 def _pattern_fix(context: str) -> str:
     if "{40}" in context:
         return "give the full 40-digit commit, so that the study can be repeated"
+    if "]+/[" in context:
+        return "give owner/name"
     if "{64}" in context:
         return "give the SHA-256 as 64 hexadecimal digits"
     return f"it must match {context}"
 
 
-def _show(value: object) -> str:
-    text = f'"{value}"' if isinstance(value, str) else repr(value)
+def show(value: object) -> str:
+    """Return a value of a study file for a sentence: on one line, cut at 80 characters."""
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

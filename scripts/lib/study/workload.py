@@ -118,8 +118,10 @@ class Workload(Strict):
         description="Uncounted requests before each session's first point; "
         "2 x the highest concurrency unless given.",
     )
-    repetitions: int = Field(default=1, gt=0, description="Times each point is run in a session.")
-    sessions: int = Field(default=1, gt=0, description="Fresh servers.")
+    repetitions: int = Field(
+        default=1, gt=0, le=1000, description="Times each point is run in a session."
+    )
+    sessions: int = Field(default=1, gt=0, le=1000, description="Fresh servers.")
     endpoint: Literal["completions", "chat"] = "completions"
     temperature: float = Field(default=0.0, ge=0)
     ignore_eos: bool = Field(
