@@ -6,7 +6,6 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from conftest import byte_level, metaspace, word_level
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from scripts.lib.load.samples import DatasetError
 from scripts.lib.load.synthetic import single_token_words
 from scripts.lib.load.tokenizers import load_tokenizer
 from scripts.lib.study.models import Workload
+from tests.load.conftest import byte_level, metaspace, word_level
 
 PROJECT = Path(__file__).parents[2]
 

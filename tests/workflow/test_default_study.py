@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import PROJECT, SNAKEMAKE, copy_project
 
 from scripts.lib.analysis.summary import Summary
+from tests.workflow.conftest import PROJECT, SNAKEMAKE, copy_project
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(2400)]
 VARIANTS = ["bf16", "int8-w8a8", "int4-w4a16", "fp8-dynamic"]
