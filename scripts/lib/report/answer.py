@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from scripts.lib.analysis.summary import Decision, PointRow, QualityView, Summary, Value
+from scripts.lib.analysis.summary import PointRow, QualityView, Summary, Value
 from scripts.lib.report.blocks import (
     Answer,
     Block,
@@ -23,8 +23,9 @@ from scripts.lib.report.blocks import (
 from scripts.lib.report.by_load import load_title
 from scripts.lib.report.held import latency_of, throughput_of
 from scripts.lib.report.names import Names
-from scripts.lib.report.numbers import change, metric_of, sentence, share, shown, times, with_unit
+from scripts.lib.report.numbers import change, metric_of, share, shown, times, with_unit
 from scripts.lib.report.probes import OUTCOME_TONES as QUALITY_TONES
+from scripts.lib.report.reasons import headline, reasons
 from scripts.lib.report.verdicts import OUTCOME_TONES
 
 MOST_CONDITIONS = 5
@@ -37,25 +38,17 @@ def answer(summary: Summary, names: Names) -> Answer:
     shown_variant = made.variant or summary.baseline
     point = _best_point(summary, shown_variant)
     tag = names.tag(made.variant) if made.variant else None
-    headline, more = _headline(made)
     return Answer(
         made.outcome,
         OUTCOME_TONES[made.outcome],
-        headline,
+        headline(made),
         tag,
-        [*more, *[sentence(reason) for reason in made.reasons]] or ["No reasons were given."],
+        reasons(summary) or ["No reasons were given."],
         _numbers_title(summary, names, point),
         [*_speed_numbers(summary, point), *_other_numbers(summary, shown_variant)],
         _glance(summary, names, point),
         _rollback(summary, names),
     )
-
-
-def _headline(made: Decision) -> tuple[str, list[str]]:
-    """Return the headline's first sentence, and what follows it unless a reason says it too."""
-    first, _, rest = made.headline.partition(". ")
-    told = any(rest.rstrip(".") in reason for reason in made.reasons)
-    return sentence(first), [] if not rest or told else [sentence(rest)]
 
 
 def _best_point(summary: Summary, variant: str) -> PointRow | None:
@@ -88,15 +81,14 @@ def _best_point(summary: Summary, variant: str) -> PointRow | None:
 def _numbers_title(summary: Summary, names: Names, point: PointRow | None) -> str:
     variant = summary.decision.variant
     who = names.text(variant or summary.baseline)
-    if variant == summary.baseline:
-        who += ","
-    if variant and variant != summary.baseline:
-        who += ", against the baseline,"
-    elif not variant:
-        who = f"The baseline, {who},"
+    both = ""
+    if not variant:
+        who = f"The baseline, {who}"
+    elif variant != summary.baseline:
+        who, both = f"{who}, against the baseline", " for both"
     if point is None:
-        return f"{who}: no load point is valid for both"
-    return f"{who} at {load_title((point.kind, point.level)).lower()} of {point.workload}"
+        return f"{who}: no load point is valid{both}"
+    return f"{who}, at {load_title((point.kind, point.level)).lower()} of {point.workload}"
 
 
 def _speed_numbers(summary: Summary, point: PointRow | None) -> list[KeyNumber]:
@@ -211,8 +203,8 @@ def _glance(summary: Summary, names: Names, point: PointRow | None) -> Table:
     rows = [
         [
             Cell(tag=names.tag(variant)),
-            _speed_cell(here.get(variant), throughput),
-            _speed_cell(here.get(variant), tpot),
+            _speed_cell(here.get(variant), throughput, _why_no_speed(summary, variant, point)),
+            _speed_cell(here.get(variant), tpot, _why_no_speed(summary, variant, point)),
             _boundary_cell(boundaries.get(variant), summary),
             _quality_cell(quality.get(variant)),
             _verdict_cell(summary, variant),
@@ -234,9 +226,19 @@ def _rows_at(summary: Summary, point: PointRow | None) -> dict[str, PointRow]:
     }
 
 
-def _speed_cell(row: PointRow | None, key: str) -> Cell:
+def _why_no_speed(summary: Summary, variant: str, point: PointRow | None) -> str:
+    """Return why a variant has no number at the load that the table shows, if it shows one."""
+    valid = [row.valid for row in summary.points if row.variant == variant]
+    if not valid:
+        return "not measured"
+    if not any(valid):
+        return "no valid point"
+    return "not measured at this load" if point else "no load in common"
+
+
+def _speed_cell(row: PointRow | None, key: str, none: str) -> Cell:
     if row is None or key not in row.metrics:
-        return Cell("not measured", tone="muted")
+        return Cell(none, tone="muted")
     value = row.metrics[key]
     if not row.valid:
         return Cell(shown(value, key), ["invalid"], tone="muted")

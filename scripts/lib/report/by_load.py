@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from scripts.lib.analysis.summary import PointRow
 from scripts.lib.report.blocks import Block, Cell, Chip, Column, Link, Table
 from scripts.lib.report.names import Names
-from scripts.lib.report.numbers import tidy
+from scripts.lib.report.numbers import plural, tidy
 
 MOST_COLUMNS = 5
 Load = tuple[str, float]
@@ -67,7 +67,10 @@ def _absent() -> Cell:
 def slo_cell(row: PointRow) -> Cell:
     """Return a point's SLO verdict with every limit it missed."""
     if not row.valid:
-        return Cell(chips=[Chip("invalid", "bad")], notes=row.invalid_reasons, tone="muted")
+        reasons = row.invalid_reasons[:1]
+        if len(row.invalid_reasons) > 1:
+            reasons.append(f"and {plural(len(row.invalid_reasons) - 1, 'more reason')} below")
+        return Cell(chips=[Chip("invalid", "bad")], notes=reasons, tone="muted")
     if row.slo_pass is None:
         return Cell(chips=[Chip("not judged", "muted")], notes=row.slo_failed, tone="muted")
     chip = Chip("passes", "good") if row.slo_pass else Chip("fails", "bad")

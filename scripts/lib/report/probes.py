@@ -54,8 +54,9 @@ def _verdicts(summary: Summary, names: Names) -> Table:
     rows = [_verdict(view, names) for view in summary.quality]
     caption = (
         "Quality against the baseline's own answers: an item that the baseline got wrong too "
-        "is not held against a variant. Ranges are 95 % confidence intervals; McNemar's test is "
-        "the exact one."
+        "is not held against a variant. An item passes by its main measure: the task, else the "
+        "tool calls, else the format; each column counts the items that have its measure. Ranges "
+        "in the columns are 95 % confidence intervals; McNemar's test is the exact one."
     )
     return Table(caption, columns, rows)
 

@@ -23,7 +23,9 @@ from scripts.lib.report.blocks import (
 )
 from scripts.lib.report.names import Names
 from scripts.lib.report.numbers import sentence, shown
+from scripts.lib.report.reasons import headline, reasons
 
+MOST_EVIDENCE = 4
 GATES = {
     "starts": "Starts",
     "fits": "Fits in memory",
@@ -65,8 +67,11 @@ def _finding(finding: Finding, names: Names) -> Callout:
     )
     title = title[:1].upper() + title[1:]
     where = f"{finding.where} of {finding.workload}" if finding.workload else finding.where
+    evidence = list(finding.evidence[:MOST_EVIDENCE])
+    if len(finding.evidence) > MOST_EVIDENCE:
+        evidence.append(f"and {len(finding.evidence) - MOST_EVIDENCE} more in summary.json")
     blocks: list[Block] = [
-        Bullets(list(finding.evidence)),
+        Bullets(evidence),
         Text(f"Likely cause: {finding.cause}"),
         Text(f"Next check: {finding.next_check}"),
     ]
@@ -79,11 +84,9 @@ def decision(summary: Summary, names: Names) -> Section:
     made = summary.decision
     chosen = names.tag(made.variant) if made.variant else None
     tone = OUTCOME_TONES[made.outcome]
-    reasons: list[Block] = (
-        [Bullets([sentence(one) for one in made.reasons])] if made.reasons else []
-    )
+    why = reasons(summary)
     blocks: list[Block] = [
-        Callout(made.headline, tone, reasons, chosen),
+        Callout(headline(made), tone, [Bullets(why)] if why else [], chosen),
         Heading("Gates"),
         _gate_table(summary, names),
         _gate_details(summary, names),

@@ -1,0 +1,79 @@
+"""The decision's reasons: each said once, in a reader's words."""
+
+from __future__ import annotations
+
+import copy
+
+from scripts.lib.analysis.summary import Summary
+from scripts.lib.report.reasons import headline, reasons
+from scripts.lib.report.render import render_markdown
+from scripts.lib.report.view import build_report
+from tests.report.sample_summary import sample
+
+LATE = "no valid load point on chat: the client read late"
+FEW = "3 lost and 0 gained of 96 items"
+UNJUDGED = "could not be judged at any load: no load point is valid"
+
+
+def undecided() -> Summary:
+    """Return a study that was too noisy to decide, as ``decide`` words it."""
+    data = copy.deepcopy(sample()) | {"timelines": []}
+    told = [
+        f"bf16: valid undecided: {LATE}",
+        f"bf16: slo undecided: {UNJUDGED}",
+        f"int8-w8a8: quality undecided: {FEW}",
+    ]
+    gates = {"bf16": {"valid": LATE, "slo": UNJUDGED}, "int8-w8a8": {"quality": FEW}}
+    for candidate in data["decision"]["candidates"]:
+        candidate["qualifies"] = None
+        candidate["gates"] = [
+            {"gate": gate, "passed": None, "why": why, "source": ""}
+            for gate, why in gates.get(candidate["variant"], {}).items()
+        ]
+    data["decision"] |= {
+        "outcome": "undecided",
+        "variant": None,
+        "headline": "No recommendation yet, for want of evidence. "
+        f"bf16: valid undecided: {LATE}; slo undecided: {UNJUDGED}. "
+        f"int8-w8a8: quality undecided: {FEW}.",
+        "reasons": told,
+        "rejected": {},
+        "rollback": [],
+        "rollback_command": None,
+    }
+    return Summary.model_validate(data)
+
+
+def test_the_headline_is_one_sentence():
+    assert headline(undecided().decision) == "No recommendation yet, for want of evidence."
+
+
+def test_each_reason_is_said_once_and_in_words():
+    assert reasons(undecided()) == [f"bf16: {LATE}.", f"int8-w8a8: quality not proven: {FEW}."]
+
+
+def test_answer_and_decision_say_the_same():
+    markdown = render_markdown(build_report(undecided()))
+    assert markdown.count(f"- bf16: {LATE}") == 2
+    assert "undecided:" not in markdown.replace("## Answer: undecided", "")
+
+
+def test_without_reasons_the_rejected_say_why():
+    data = copy.deepcopy(sample())
+    data["decision"] |= {
+        "outcome": "none qualifies",
+        "variant": None,
+        "headline": "No variant qualifies. bf16: slo: too slow. int8-w8a8: slo: too slow.",
+        "reasons": [],
+        "rejected": {"bf16": ["slo: too slow"], "int8-w8a8": ["slo: too slow"]},
+    }
+    found = reasons(Summary.model_validate(data))
+    assert found == ["bf16: slo: too slow.", "int8-w8a8: slo: too slow."]
+
+
+def test_a_recommendation_keeps_what_its_headline_adds():
+    data = copy.deepcopy(sample())
+    data["decision"]["headline"] = "Serve int8-w8a8. Provided that its kernel is shown."
+    found = reasons(Summary.model_validate(data))
+    assert found[0] == "Provided that its kernel is shown."
+    assert len(found) == 1 + len(data["decision"]["reasons"])
