@@ -275,6 +275,22 @@ CHOSEN = [
         "neutral: neither entailment nor contradiction",
         "neutral",
     ),
+    (LETTERS, "B? No: A.", "A"),
+    (LETTERS, "The answer is B, no, A.", "A"),
+    (LETTERS, "B... no, A", "A"),
+    (LETTERS, "B – sorry, A", "A"),
+    (LETTERS, "B. Correction: A.", "A"),
+    (LETTERS, "B or C; since C is excluded, B.", "B"),
+    (LETTERS, "A: no. B: yes. C: no.", "B"),
+    (LETTERS, "A - False\nB - True\nC - False\nD - False", "B"),
+    (LETTERS, "(A) 12\n(B) 24\n(C) 36\n(D) 48\n\n3 × 12 = 36, which is (C).", "C"),
+    (LETTERS, "(A) 12\n(B) 24\n(C) 36\n(D) 48\n\n3 × 12 = 36\n\n(C) 36", "C"),
+    (LETTERS, "Option C is the only one that fits; A, B and D do not.", "C"),
+    (LETTERS, "정답은 A, B 중 B입니다.", "B"),
+    (LETTERS, "A일까요? 아니요, B입니다.", "B"),
+    (LETTERS, "B (A는 비어 있음)", "B"),
+    (LETTERS, "상자 A는 비어 있고, 상자 C에는 열쇠가 없으므로 열쇠는 상자 B에 있습니다.", "B"),
+    (NAMES, "I think it's Carol, since Alice is older than Bob", "Carol"),
 ]
 
 NONE_CHOSEN = [
@@ -310,6 +326,8 @@ NONE_CHOSEN = [
     (KOREAN_YES_NO, "아닙니다."),
     (WORDS, "apple, banana, and cherry are fruits; hammer is a tool."),
     (["가", "나", "다", "라"], "나는 모르겠다"),
+    (LETTERS, "The answer could be B, or maybe C"),
+    (YES_NO, "It's not a yes or no question."),
 ]
 
 

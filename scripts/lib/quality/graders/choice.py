@@ -9,6 +9,7 @@ from scripts.lib.quality.completions import Completion
 from scripts.lib.quality.graders.choice_options import (
     Mention,
     Option,
+    final_of,
     joined,
     mentions_in,
     not_rejected,
@@ -98,6 +99,7 @@ def _signs(marked: str, options: list[Option]) -> Iterator[Chosen]:
     main = without_reasons(clean, options)
     mentions = not_rejected(main, mentions_in(main, options))
     yield from _found("concluded", concluded(main, mentions))
+    yield from _found("concluded", _bare(main, options))
 
 
 def _found(how: str, chosen: frozenset[str]) -> Iterator[Chosen]:
@@ -178,21 +180,21 @@ def _alone(piece: str, options: list[Option]) -> set[str]:
 
 def _bare(text: str, options: list[Option]) -> frozenset[str]:
     """Return the options that stand alone as a sentence, or joined by "or" and the like."""
-    chosen: set[str] = set()
+    chosen = []
     for sentence in SENTENCE.findall(text):
-        alone = _alone(sentence, options)
-        chosen |= alone
+        alone = frozenset(_alone(sentence, options))
         mentions = mentions_in(sentence, options)
         if not alone and mentions:
             named, end = joined(sentence, mentions, 0)
             edges = sentence[: mentions[0].start] + sentence[end:]
-            if not re.search(r"\w", edges):
-                chosen |= named
-    return frozenset(chosen)
+            alone = frozenset() if re.search(r"\w", edges) else named
+        if alone:
+            chosen.append(alone)
+    return final_of(chosen)
 
 
 def _opening(text: str, options: list[Option]) -> frozenset[str]:
-    """Return the option that a text begins with, as in "Yes, because" or "B) Lyon".
+    """Return the option that a text begins with, as in "Yes, because", or ends on: "B) Lyon".
 
     Several lines that begin so repeat the options; they choose none. Nor does a list of options.
     """
@@ -203,9 +205,11 @@ def _opening(text: str, options: list[Option]) -> frozenset[str]:
         named.append(_alone(found["name"], options) if found else set())
     if len(set().union(*named)) > 1 or not named:
         return frozenset()
-    mentions = mentions_in(lines[0], options)
-    together = len(joined(lines[0], mentions, 0)[0]) if mentions else 1
-    return frozenset(named[0]) if together == 1 else frozenset()
+    for line, option in ((lines[0], named[0]), (lines[-1], named[-1])):
+        mentions = mentions_in(line, options)
+        if option and len(joined(line, mentions, 0)[0] if mentions else option) == 1:
+            return frozenset(option)
+    return frozenset()
 
 
 def _only_mentioned(text: str, options: list[Option]) -> Chosen:

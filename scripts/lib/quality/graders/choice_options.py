@@ -129,14 +129,14 @@ def mentions_in(text: str, options: Iterable[Option]) -> list[Mention]:
 def not_rejected(text: str, mentions: list[Mention]) -> list[Mention]:
     """Return the mentions that are not negated: "not A", "A and B are wrong", "A가 아니라"."""
     rejected: set[Mention] = set()
-    for group in _groups(text, mentions):
+    for group in groups_of(text, mentions):
         before = text[max(0, group[0].start - 60) : group[0].start]
         if _NEGATED_BEFORE.search(before) or _NEGATED_AFTER.match(text, group[-1].end):
             rejected.update(group)
     return [mention for mention in mentions if mention not in rejected]
 
 
-def _groups(text: str, mentions: list[Mention]) -> list[list[Mention]]:
+def groups_of(text: str, mentions: list[Mention]) -> list[list[Mention]]:
     """Split mentions into lists such as "A, C and D"; one that is said ("is B, C…") ends a list."""
     groups: list[list[Mention]] = []
     for mention in mentions:
@@ -155,9 +155,19 @@ def _parts(text: str, group: list[Mention]) -> list[list[Mention]]:
         return [[mention] for mention in group]
     before = text[max(0, group[0].start - 20) : group[0].start]
     comma = "," in text[group[0].end : group[1].start]
-    if _SAID.search(before) and comma and not _NEGATED_BEFORE.search(before):
+    rejected = _NEGATED_AFTER.match(text, group[-1].end)
+    if rejected and comma and _SAID.search(before) and not _NEGATED_BEFORE.search(before):
         return [group[:1], group[1:]]
     return [group]
+
+
+def final_of(choices: Iterable[frozenset[str]]) -> frozenset[str]:
+    """Return what several choices come to: "B or C" and later "B" is B; "B" and "C" is both."""
+    kept: list[frozenset[str]] = []
+    for choice in choices:
+        kept = [earlier for earlier in kept if not choice < earlier]
+        kept.append(choice)
+    return frozenset().union(*kept)
 
 
 def joined(text: str, mentions: list[Mention], first: int) -> tuple[frozenset[str], int]:

@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from scripts.lib.quality.graders.choice_options import Mention, Option, joined, mentions_in
+from scripts.lib.quality.graders.choice_options import (
+    Mention,
+    Option,
+    final_of,
+    groups_of,
+    joined,
+    mentions_in,
+)
 
 _MARKER = re.compile(
     r"(?P<final>\bfinal\s+|최종\s*)?"
@@ -41,7 +48,7 @@ _TURN = re.compile(
 CORRECTION = re.compile(
     r"\b(?:no,?\s+wait|wait|actually|correction|on second thoughts?|scratch that|oops|sorry"
     r"|let me (?:re-?\w+|think|correct)|I made an? (?:mistake|error)|hmm)\b[\s,.:;!…—–-]*"
-    r"|(?<=[.?!…])\s*\bno,\s+|아니(?:다|야)?(?=[,.!\s])[\s,.!]*|잠깐[\s,.!]*|정정[\s:,]*"
+    r"|(?<=[.,;?!…])\s*\bno,\s+|아니(?:다|야)?(?=[,.!\s])[\s,.!]*|잠깐[\s,.!]*|정정[\s:,]*"
     r"|다시\s*생각[^.,\n]{0,10}[.,]?",
     re.IGNORECASE,
 )
@@ -60,6 +67,9 @@ _IS = re.compile(
     r"(?:\b(?:the|only|thus|therefore|actually|clearly|option|choice)\s+)*[\"'`*_(\[]*"
     r"(?:\bin\s+)?(?:\b(?:box|option|door|choice|group|item)\s+)?[\"'`*_(\[]*$",
     re.IGNORECASE,
+)
+_SUPPOSED = re.compile(
+    r"\b(?:if|whether|suppose|assume|assuming|unless|might|could|may)\b[^,.;\n]*$", re.IGNORECASE
 )
 _IS_KOREAN = re.compile(
     r"[\"'`*_)\]]*\s?(?:번|상자)?(?:입니다|이다|이에요|예요|이야|임)(?=[\s.,!]|$)"
@@ -96,13 +106,14 @@ def stated(text: str, mentions: list[Mention], options: list[Option]) -> frozens
     )
     if any(s.final for s in statements):
         statements = [s for s in statements if s.final]
-    chosen: frozenset[str] = frozenset()
+    choices: list[frozenset[str]] = []
     end = 0
     for statement in statements:
-        turned = bool(_TURN.search(text, end, statement.start))
-        chosen = statement.options if turned else chosen | statement.options
+        if _TURN.search(text, end, statement.start):
+            choices = []
+        choices.append(statement.options)
         end = statement.end
-    return chosen
+    return final_of(choices)
 
 
 def _after_markers(
@@ -146,8 +157,16 @@ def _called_right(text: str, mentions: list[Mention]) -> Iterable[Statement]:
 
 def called_right_in_lines(text: str, options: list[Option]) -> frozenset[str]:
     """Return the one option whose line calls it right: "A: wrong", "B: correct"."""
+    for pieces in (text.split("\n"), SENTENCE.findall(text)):
+        right = _called_right_in(pieces, options)
+        if right:
+            return right
+    return frozenset()
+
+
+def _called_right_in(pieces: list[str], options: list[Option]) -> frozenset[str]:
     verdicts: dict[str, bool] = {}
-    for line in text.split("\n"):
+    for line in pieces:
         rest = _LABELLED.match(line)
         first = mentions_in(rest["rest"][:200], options)[:1] if rest else []
         if not rest or not first or first[0].start > 0:
@@ -162,7 +181,8 @@ def called_right_in_lines(text: str, options: list[Option]) -> frozenset[str]:
 
 def without_reasons(text: str, options: list[Option]) -> str:
     """Return the main clauses: without "since A is empty," and "because B is older"."""
-    return "\n".join(_main_clause(found[0], options) for found in SENTENCE.finditer(text))
+    sentences = SENTENCE.findall(text.replace(";", ".\n"))
+    return "\n".join(_main_clause(sentence, options) for sentence in sentences)
 
 
 def _main_clause(sentence: str, options: list[Option]) -> str:
@@ -180,26 +200,28 @@ def concluded(text: str, mentions: list[Mention]) -> frozenset[str]:
 
     One subject with two different options ("the key is in A", "the key is in B") chooses both.
     """
-    found = [
-        (text[text.rfind("\n", 0, m.start) + 1 : m.start].strip().casefold(), i, before)
-        for i, m in enumerate(mentions)
-        if (before := _says(text, m)) is not None
-    ]
-    about_it = [i for _, i, it in found if it]
-    if about_it:
-        return frozenset().union(*(joined(text, mentions, i)[0] for i in about_it))
-    if not found:
-        return frozenset()
-    subject, last, _ = found[-1]
-    alike = [i for s, i, _ in found if s == subject and subject] or [last]
-    return frozenset().union(*(joined(text, mentions, i)[0] for i in {*alike, last}))
+    found = []
+    for group in groups_of(text, mentions):
+        says = [it for mention in group if (it := _says(text, mention)) is not None]
+        if says:
+            begin = text.rfind("\n", 0, group[0].start) + 1
+            subject = text[begin : group[0].start].strip().casefold()
+            found.append((subject, any(says), frozenset(m.option for m in group)))
+    about_it = [options for _, it, options in found if it]
+    if about_it or not found:
+        return final_of(about_it)
+    last, _, chosen = found[-1]
+    return final_of([*(o for subject, _, o in found if subject == last and subject), chosen])
 
 
 def _says(text: str, mention: Mention) -> bool | None:
     """Return None unless something is said to be the option; True if it is "it" or the like."""
     if re.match(r"['’]s\b", text[mention.end : mention.end + 3]):
         return None
-    found = _IS.search(text, max(0, mention.start - 60), mention.start)
+    before = text[max(0, mention.start - 60) : mention.start]
+    if _SUPPOSED.search(before):
+        return None
+    found = _IS.search(before)
     if found:
         return bool(found["it"])
     return False if _IS_KOREAN.match(text, mention.end) else None

@@ -6,7 +6,7 @@ import re
 
 from scripts.lib.base.schema import Strict
 
-_THOUGHT = re.compile(r"\A.*</think>", re.DOTALL)
+_THOUGHT = re.compile(r"\A.*</think>|\A\s*<think>.*\Z", re.DOTALL)
 
 
 class Grade(Strict):
@@ -19,7 +19,10 @@ class Grade(Strict):
 
 
 def without_thoughts(text: str) -> str:
-    """Return ``text`` after its last ``</think>``: what a reasoning model gives as its answer."""
+    """Return ``text`` after its last ``</think>``: what a reasoning model gives as its answer.
+
+    That is nothing where the text was cut within its thoughts.
+    """
     return _THOUGHT.sub("", text)
 
 

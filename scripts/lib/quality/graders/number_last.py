@@ -10,7 +10,9 @@ from scripts.lib.quality.graders.number_text import MARKS
 from scripts.lib.quality.graders.number_tokens import Token, numbers
 
 SENTENCE_END = re.compile(r"[.!?。]++(?=[\s\"')\]]|$)|\n")
-_BECAUSE = re.compile(r"\bbecause\b|,\s*(?:since|as)\b", re.IGNORECASE)
+_BECAUSE = re.compile(
+    r"\bbecause\b|,\s*(?:since\b|as\b(?!\s+(?:well|many|much|of)\b))", re.IGNORECASE
+)
 _BEFORE_GIVEN = re.compile(
     r"\b(?:in|of|at|for|per|by|from|after|with|on|among|across)\s+"
     rf"(?:(?:the|all|those|these|each)\s+)?[\s$€£¥₩{MARKS}]*$",
