@@ -5,7 +5,7 @@
 import pytest
 
 from scripts.lib.engine.log_reader import read_log_text
-from tests.engine.log_texts import BF16, config, said
+from tests.engine.log_texts import BF16, QUANTIZED, config, said
 
 CASES = {
     "environment report only": (
@@ -135,6 +135,41 @@ CASES = {
     ),
     "user's text before ready": (
         "INFO 01-02 03:09:05 async_llm_engine.py:1] Received request cmpl-1: prompt: 'vLLM API server version 0.1.2 GPU KV cache size: 5 tokens', params: x\n",
+        {},
+    ),
+    "configuration left out": (
+        "INFO 06-30 09:36:14 [llm_engine.py:230] Initializing a V0 LLM engine (v0.9.1) with config: ...\n",
+        {"vllm_version": "0.9.1"},
+    ),
+    "configuration without its words": (
+        "Initializing a V0 LLM engine (v0.8.4) model='/fixed/model', dtype=torch.float16, tensor_parallel_size=1, quantization=None, seed=0\n"
+        "Using XFormers backend.",
+        {
+            "vllm_version": "0.8.4",
+            "scheme": "fp16",
+            "tensor_parallel_size": 1,
+            "dtype": "torch.float16",
+            "attention_backend": "XFormers",
+        },
+    ),
+    "profile only, two ranks": (
+        "INFO 04-20 17:00:56 [worker.py:267] model weights take 27.63GiB; non_torch_memory takes 0.93GiB; PyTorch activation peak memory takes 1.27GiB; the rest of the memory reserved for KV Cache is 5.71GiB.\n"
+        "(RayWorkerWrapper pid=627, ip=10.244.1.107) INFO 04-20 17:00:56 [worker.py:267] model weights take 28.48GiB; non_torch_memory takes 2.15GiB; PyTorch activation peak memory takes 1.35GiB; the rest of the memory reserved for KV Cache is 3.58GiB.\n"
+        "INFO 04-20 17:00:56 [executor_base.py:112] # cuda blocks: 5302, # CPU blocks: 7767\n",
+        {"weights_gib": 28.48, "gpu_blocks": 5302},
+    ),
+    "no blocks": (
+        "INFO 07-01 10:00:00 gpu_executor.py:102] # GPU blocks: 0, # CPU blocks: 1024\n"
+        "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n",
+        {"failure": "no-memory-for-kv-cache"},
+    ),
+    "one line wrapped inside a value": (
+        "INFO 01-02 03:04:05 [core.py:76] Initializing a V1 LLM engine (v0.10.2) with config: model='x', dtype=torch.bfloat16, tensor_parallel_size=1, quantization=compressed-\n"
+        "tensors, enforce_eager=False, kv_cache_dtype=auto, device_config=cuda\n",
+        {**QUANTIZED, "vllm_version": "0.10.2", "quantization": "compressed-tensors"},
+    ),
+    "sizes of the profile without blanks": (
+        "INFO 11-21 07:10:00 worker.py:232] Memory profiling results: total_gpu_memory=23.58GiB initial_memory_usage=15.34GiB peak_torch_memory=17.98GiB memory_usage_post_profile=15.35GiB non_torch_memory=0.35GiB kv_cache_size=2.89GiB gpu_memory_utilization=0.90\n",
         {},
     ),
 }

@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+from scripts.lib.engine.log_reader import read_log_text
 from tests.engine.log_texts import config, said
 
 SERVER = "(APIServer pid=7) "
@@ -74,6 +75,7 @@ DRESSES = {
     "torchserve": each_line(lambda line: f"2024-10-07T22:54:54,5 [INFO ] W-9000-stdout LOG - {line}"),
     "docker JSON": each_line(lambda line: json.dumps({"log": line + "\n", "stream": "stderr"})),
     "JSON of a log shipper": each_line(lambda line: json.dumps({"level": "INFO", "message": line})),
+    "notebook": each_line(lambda line: json.dumps("    " + line + "\n") + ","),
     "quoted": each_line(lambda line: f"> {line}"),
     "code block": f"This is what it prints:\n\n```shell\n{LOG}```\n",
     "HTML entities": html.escape(LOG),
@@ -125,3 +127,16 @@ def test_a_text_cut_anywhere_says_nothing_that_the_whole_does_not(text):
         # The front end's version comes before the engine's; kernels before what they run.
         different.pop("scheme", None)
         assert different == {}, text[:end][-80:]
+
+
+@pytest.mark.parametrize(
+    ("line", "gib"),
+    [
+        ("Memory profiling results: kv_cache_size=2.89GiB gpu_memory_utilization=0.90", 2.89),
+        ("activation peak takes 1.39GiB; the rest of the memory reserved for KV Cache is 1.09GiB.", 1.09),
+        ("INFO 10-10 10:00:00 [gpu_worker.py:298] Available KV cache memory: -1.25 GiB", -1.25),
+        ("INFO 10-10 10:00:00 [cpu_worker.py:90] Explicitly set (10.5/62.5) GiB for KV cache on node 0.", 10.5),
+    ],
+)  # fmt: skip
+def test_memory_of_the_kv_cache(line, gib):
+    assert read_log_text(line + "\n").kv_cache_gib == gib

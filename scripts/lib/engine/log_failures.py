@@ -27,12 +27,12 @@ class FailureRule:
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """The pattern for a line."""
-        return re.compile(self.text.replace(" ", r"\s+"))
+        return re.compile(self.text.replace(" ?", r"\s*").replace(" ", r"\s+"))
 
     @cached_property
     def compact(self) -> re.Pattern[str]:
         """The pattern for text out of which all white space was taken."""
-        return re.compile(self.text.replace(" ", ""))
+        return re.compile(self.text.replace(" ?", "").replace(" ", ""))
 
 
 WRAPPERS: tuple[FailureRule, ...] = tuple(

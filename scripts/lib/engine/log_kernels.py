@@ -27,7 +27,7 @@ FAMILIES: tuple[tuple[str, str], ...] = (
     ("xpu", r"^XPU"),
     ("rocm", r"^(?:ROCm|Rocm|RDNA)"),
     ("xla", r"^XLA"),
-    ("b12x", r"B12x"),
+    ("b12x", r"(?i:b12x)"),
     ("emulation", r"(?i:emulation)"),
 )
 

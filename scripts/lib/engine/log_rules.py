@@ -23,12 +23,12 @@ class Rule:
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """The pattern for a line."""
-        return re.compile(self.text.replace(" ", r"\s+"))
+        return re.compile(self.text.replace(" ?", r"\s*").replace(" ", r"\s+"))
 
     @cached_property
     def compact(self) -> re.Pattern[str]:
         """The pattern for text out of which all white space was taken."""
-        return re.compile(self.text.replace(" ", ""))
+        return re.compile(self.text.replace(" ?", "").replace(" ", ""))
 
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
@@ -47,7 +47,7 @@ BANNER = Rule(
 ENGINE = Rule(
     "engine",
     "Initializing a",
-    rf"Initializing an? (?:V[01] )?LLM engine(?: \({_VERSION}\))? with config:",
+    rf"Initializing an? (?:V[01] )?LLM engine(?: \({_VERSION}\)(?: with config:)?| with config:)",
 )
 
 READY = (
@@ -238,7 +238,7 @@ DEGRADATIONS: tuple[Rule, ...] = (
 )
 
 ENGINE_SETTINGS: dict[str, Rule] = {
-    key: Rule(key, key, rf"(?<![\w.]){key}='?([^,'\s()]+)'?[,)\s]")
+    key: Rule(key, key, rf"(?<![\w.]){key}='?([^,'\s()…]+)'?[,)\s]")
     for key in (
         "model",
         "dtype",

@@ -171,7 +171,7 @@ def observe_degradations(start: Start, line: str) -> None:
 
 def configuration(line: str) -> str:
     """Return the settings of an engine's configuration line."""
-    return line[line.find("with config") :]
+    return line[line.find("LLM engine") :]
 
 
 def observe_engine_line(start: Start, line: str, version: str | None) -> None:
