@@ -39,10 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         write_json(options.output, preflight)
         for warning in preflight.warnings:
             console.say(f"look out: {warning}")
-        console.say(
-            f"{preflight.weights_gib} GiB of weights; {preflight.free_disk_gib} GiB of disk and "
-            f"{preflight.available_memory_gib} GiB of memory are free"
-        )
+        console.say(preflight.summary)
 
     return run_job(console, job)
 

@@ -93,7 +93,7 @@ def test_who_asks_for_it_gets_it_once(tmp_path, host, args, place, source):
     one = served(tmp_path, source, **{place: given})
     assert one.random_weights
     assert sum("load-format" in word for word in command_of(one)) == 1
-    assert check_machine(one, host).weights_gib is None
+    assert check_machine(one, host).summary.startswith("no weights; ")
 
 
 def test_another_load_format_is_left_alone(tmp_path):

@@ -27,6 +27,15 @@ class Preflight(Strict):
     weights_gib: float | None
     warnings: list[str]
 
+    @property
+    def summary(self) -> str:
+        """What was found, in one line."""
+        weights = "no" if self.weights_gib is None else f"{self.weights_gib} GiB of"
+        return (
+            f"{weights} weights; {self.free_disk_gib} GiB of disk and "
+            f"{self.available_memory_gib} GiB of memory are free"
+        )
+
 
 def check_machine(served: ServedVariant, host: Host) -> Preflight:
     """Check disk, memory and the checkpoint's files for one variant.
