@@ -52,10 +52,23 @@ _ANSWER = re.compile(
 _DIRECT = re.compile(rf"(?:{_COPULA}|{_NOISE})*+", re.IGNORECASE)
 _IS = re.compile(rf"(?:\b(?:is|was|are|be|equals?)\b|[=≈:]|→|[은는])(?:{_NOISE})*+$", re.IGNORECASE)
 _NOT = re.compile(
-    rf"(?:\b(?:not|never|isn't|isn’t|wasn't|instead of|rather than)|!=|≠)(?:{_NOISE})*+$",
+    rf"(?:\b(?:not|never|cannot\s+be|can['’]t\s+be|isn't|isn’t|wasn't|instead of|rather than)|!=|≠)(?:{_NOISE})*+$",
     re.IGNORECASE,
 )
-_IS_NOT = re.compile(rf"[\s{MARKS}]*[가-힣]{{0,3}}?\s*(?:이|가|은|는)?\s*(?:아니|아닌|아닙)")
+_IS_NOT = re.compile(
+    rf"[\s{MARKS}]*(?:[가-힣]{{0,3}}?\s*(?:이|가|은|는)?\s*(?:아니|아닌|아닙|틀)"
+    r"|(?:(?:is|was)\s+(?:clearly\s+)?(?:wrong|incorrect|not\s+(?:right|correct|the\s+answer))"
+    r"|isn['’]t\b))",
+    re.IGNORECASE,
+)
+_CORRECTED = re.compile(
+    r"(?:\b(?:wait|actually|correction|sorry|oops|scratch that|I mean)\b[\s,.:;!…—–-]*"
+    r"|(?<=[\s,.;…?!])no,\s+|정정\s*:?\s*|아니(?:다|야)?[,.]\s*)"
+    r"(?:no,\s+)?(?:(?:it|that)(?:['’]s|\s+is|\s+should\s+be)\s+|make\s+(?:it|that)\s+)?"
+    rf"(?:{_NOISE})*+$",
+    re.IGNORECASE,
+)
+_LABELLED = re.compile(rf"[\s#{MARKS}]*")
 _NUMBER_IS_ANSWER = re.compile(
     rf"[\s{MARKS}.%]*+(?:(?!is|was)[A-Za-z]+\s+)?(?:(?:is|was)\b|[이가])\s*"
     rf"(?:(?:the|my|our|your|final|correct|right)\s+)*+[{MARKS}]*",
@@ -76,6 +89,7 @@ _CHECK = re.compile(
 _SIGNS = str.maketrans({"−": "-", "⁄": "/"})
 _AND = re.compile(r"\s*,?\s*(?:\b(?:or|nor|and)\b|또는|혹은)\s*", re.IGNORECASE)
 _FACTOR = re.compile(r"[\dA-Za-z)]\s*\(\s*$")
+_OF = re.compile(rf"\bof[\s$€£{MARKS}]*$", re.IGNORECASE)
 _STEP = re.compile(
     r"(?:step|part|case|phase|question|problem|example|option|단계|문제)\s*$", re.IGNORECASE
 )
@@ -126,7 +140,7 @@ def final_number(text: str, asked: frozenset[Fraction] = frozenset()) -> Token |
         return None if every else _spelled(text)
     chosen = (
         _boxed(text, tokens)
-        or _answered(text, tokens)
+        or _corrected(text, tokens, _answered(text, tokens))
         or _bold_or_equal(text, tokens)
         or last_number(text, tokens, asked)
     )
@@ -183,10 +197,21 @@ def _answered(text: str, tokens: list[Token]) -> Token | None:
     return None
 
 
+def _corrected(text: str, tokens: list[Token], answer: Token | None) -> Token | None:
+    """Return a number said after "wait", "actually" or "no," that replaces the answer before."""
+    if answer is None:
+        return None
+    later = [token for token in tokens if token.start > answer.start]
+    said = [token for token in later if _CORRECTED.search(_before(text, token, answer.end))]
+    return said[-1] if said else answer
+
+
 def _after_marker(text: str, tokens: list[Token], marker: re.Match[str]) -> Token | None:
     sentence_end = SENTENCE_END.search(text, marker.end())
     end = sentence_end.start() if sentence_end else len(text)
     region = _within(tokens, marker.end(), end)
+    if len(region) > 1 and _is_label_of_answer(text, marker.end(), region[0]):
+        region = region[1:]
     if not region:
         return _below_heading(text, tokens, marker.end(), end)
     first = region[0]
@@ -196,6 +221,12 @@ def _after_marker(text: str, tokens: list[Token], marker: re.Match[str]) -> Toke
         return _last_result(text, region)
     said = [token for token in region if _IS.search(_before(text, token, marker.end()))]
     return said[-1] if said else None
+
+
+def _is_label_of_answer(text: str, start: int, token: Token) -> bool:
+    """Whether a number only counts the answers: "Answer 1: 36"."""
+    colon = text[token.end : token.end + 2].startswith((":", " :"))
+    return colon and bool(_LABELLED.fullmatch(text, start, token.start))
 
 
 def _below_heading(text: str, tokens: list[Token], start: int, end: int) -> Token | None:
@@ -261,10 +292,14 @@ def _last_bold(text: str, tokens: list[Token]) -> Token | None:
 
 
 def _is_heading(text: str, start: int, end: int, inside: list[Token]) -> bool:
-    """Whether a bold passage is a heading or label ("Step 2:", "1.") instead of an answer."""
+    """Whether a bold passage is a heading, label or sum ("Step 2:", "15% of 240") and no answer."""
     passage = text[start:end].rstrip()
     if passage.endswith(":") or text[end + 1 :].lstrip(" ").startswith(":"):
         return True
+    if len(inside) > 1 and "=" not in passage:
+        last = inside[-1]
+        if _OF.search(text[start : last.start]) or _joined(text, inside[-2], last):
+            return True
     return bool(_STEP.search(text[start : inside[-1].start]))
 
 

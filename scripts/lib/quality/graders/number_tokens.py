@@ -144,7 +144,7 @@ def _join_dates(text: str, tokens: list[Token]) -> list[Token]:
         if clock:
             tokens[first:last] = [replace(token, weak=True) for token in inside]
         elif inside:
-            values = frozenset(abs(value) for token in inside for value in token.values)
+            values = frozenset(Fraction(part) for part in re.findall(r"\d+", text[start:end]))
             tokens[first:last] = [Token(start, max(end, inside[-1].end), values)]
     return tokens
 
