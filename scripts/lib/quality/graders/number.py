@@ -52,7 +52,8 @@ _ANSWER = re.compile(
 _DIRECT = re.compile(rf"(?:{_COPULA}|{_NOISE})*+", re.IGNORECASE)
 _IS = re.compile(rf"(?:\b(?:is|was|are|be|equals?)\b|[=≈:]|→|[은는])(?:{_NOISE})*+$", re.IGNORECASE)
 _NOT = re.compile(
-    rf"(?:\b(?:not|never|cannot\s+be|can['’]t\s+be|isn't|isn’t|wasn't|instead of|rather than)|!=|≠)(?:{_NOISE})*+$",
+    r"(?:\b(?:not|never|cannot\s+be|can['’]t\s+be|isn['’]t|wasn['’]t|instead of|rather than)|!=|≠)"
+    rf"(?:{_NOISE})*+$",
     re.IGNORECASE,
 )
 _IS_NOT = re.compile(
