@@ -567,7 +567,7 @@ def test_the_documented_example_runs_and_catches_the_trap(tmp_path):
     assert summary.decision.variant == "fp8"
     assert any("kernel" in why for why in summary.decision.rejected["int4"])
     assert {row.slo_pass for row in summary.points} == {True}
-    assert summary.study_cost_usd == pytest.approx(0.8)
+    assert summary.study_cost_usd == pytest.approx(0.64)
 
 
 def test_the_documented_parts_are_valid(tmp_path):

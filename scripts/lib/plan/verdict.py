@@ -148,9 +148,7 @@ def _decide(
 def _not_quantized(claim: str, facts: LogFacts) -> Outcome:
     dtype = (facts.dtype or "").removeprefix("torch.")
     real = {"bfloat16": "bf16", "float16": "fp16"}.get(dtype, "unknown")
-    named = (
-        f" although its log names quantization={facts.quantization}" if facts.quantization else ""
-    )
+    named = f" although quantization={facts.quantization} is named" if facts.quantization else ""
     summary = (
         f"The checkpoint says {claim}, but the engine loaded unquantized 16-bit weights{named}: "
         f"these are {real.upper() if real != 'unknown' else '16-bit'} numbers."
