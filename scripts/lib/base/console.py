@@ -42,6 +42,10 @@ class JobError(Exception):
     """A job that cannot be done; the message is a sentence that says why and what to do."""
 
 
+def _is_ours(error: BaseException) -> bool:
+    return type(error).__module__.startswith("scripts.")
+
+
 def run_job(console: Console, job: Callable[[], None]) -> int:
     """Run ``job`` and return its exit status: 0 done, 1 with a sentence, 130 interrupted.
 
@@ -51,7 +55,8 @@ def run_job(console: Console, job: Callable[[], None]) -> int:
     try:
         job()
     except (JobError, ValueError, OSError) as error:
-        console.note(traceback.format_exc())
+        if not _is_ours(error):  # ours say all in their sentence; Snakemake shows this log
+            console.note(traceback.format_exc())
         console.say(f"stopped: {error}")
         return 1
     except KeyboardInterrupt:

@@ -130,7 +130,8 @@ class Server:
         keeper, self._keeper = self._keeper, None
         if keeper.stdin:
             keeper.stdin.close()
-        self.exit_code = keeper.wait()
+        status = keeper.wait()
+        self.exit_code = 128 - status if status < 0 else status  # a killed keeper takes it along
         return self.exit_code
 
 

@@ -17,6 +17,10 @@ ENGINE_MEMORY_GIB = 2.0
 """What vLLM's processes hold beside the weights and the KV cache (CPU build, 0.32: 1.9 GiB)."""
 
 
+class PreflightError(ValueError):
+    """Something that would stop a server later; the message has a sentence for each."""
+
+
 class Preflight(Strict):
     """``preflight/<variant>.json``: what was checked, and what to look out for."""
 
@@ -41,7 +45,7 @@ def check_machine(served: ServedVariant, host: Host) -> Preflight:
     """Check disk, memory and the checkpoint's files for one variant.
 
     Raises:
-        ValueError: with a sentence for each thing that would stop its server later.
+        PreflightError: with a sentence for each thing that would stop its server later.
     """
     preflight = Preflight(
         variant=served.name,
@@ -53,7 +57,7 @@ def check_machine(served: ServedVariant, host: Host) -> Preflight:
     problems = [*_disk(preflight), *_missing(served), *_weightless(served)]
     problems += _memory(served, host, preflight)
     if problems:
-        raise ValueError("; ".join(problems))
+        raise PreflightError("; ".join(problems))
     return preflight
 
 

@@ -31,7 +31,10 @@ from scripts.lib.load.bodies import base_url
 from scripts.lib.study.models import Engine, Variant
 from scripts.lib.study.specs import EngineSpec, VariantSpec
 
-KILLED = 128 + signal.SIGKILL
+ENDED_FROM_OUTSIDE = {
+    128 + number: signal.Signals(number).name
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)
+}
 SAY_EVERY_S = 15.0
 NICENESS_ON_CPU = 10
 """A CPU engine keeps every core busy. The client needs some 2 % of one, at once: it goes first,
@@ -174,7 +177,8 @@ def death_of(serving: Serving, served: ServedVariant) -> Failure:
     """Say why a server that was ready has died.
 
     Raises:
-        JobError: it was killed from outside (SIGKILL, no cause in its log): measure again.
+        JobError: it was ended from outside (a signal or an orderly shutdown, no cause in its
+            log): measure again.
     """
     if serving.server is None:
         raise JobError(f"the server at {serving.url} does not answer any more")
@@ -182,8 +186,8 @@ def death_of(serving: Serving, served: ServedVariant) -> Failure:
     failure = read_log(served.folder / "server.log").failure
     if failure is not None:
         return failure
-    if status == KILLED:
-        raise JobError(_killed_sentence())
+    if status == 0 or status in ENDED_FROM_OUTSIDE:
+        raise JobError(_ended_sentence(status))
     return Failure(
         kind="engine-dead-after-start",
         line=_last_line(served.folder / "server.log"),
@@ -204,6 +208,7 @@ def _wait(
             console.say(f"loading for {elapsed_s:.0f} s: {_last_line(server.log)}")
 
     error: ServerFailed | None = None
+    last_line = ""
     ready_s: float | None = None
     try:
         ready_s = server.wait_ready(
@@ -214,9 +219,10 @@ def _wait(
         console.say(f"ready after {ready_s:.0f} s")
     except ServerFailed as failed:
         error = failed
+        last_line = _last_line(server.log)  # before our own interrupt adds its words
         server.stop()
     facts = _facts(server.log)
-    failure = _failure(error, facts, server.log) if error else None
+    failure = _failure(error, facts, last_line) if error else None
     startup = Startup(
         variant=served.name,
         command=_relative(server.command, served.project),
@@ -235,20 +241,26 @@ def _wait(
     return startup
 
 
-def _failure(error: ServerFailed, facts: LogFacts, log: Path) -> Failure:
-    if error.kind == "died" and facts.failure is None and error.exit_code == KILLED:
-        raise JobError(_killed_sentence()) from error
+def _failure(error: ServerFailed, facts: LogFacts, last_line: str) -> Failure:
+    if error.kind == "died" and facts.failure is None and error.exit_code in ENDED_FROM_OUTSIDE:
+        raise JobError(_ended_sentence(error.exit_code)) from None
     if error.kind == "died" and facts.failure is not None:
         return facts.failure
     kind = {"died": "died-before-ready", "silent": "silent", "timeout": "start-timeout"}
     hint = str(error) if error.kind != "died" else f"{error}; read the end of its server.log"
-    return Failure(kind=kind[error.kind], line=_last_line(log), hint=hint)
+    return Failure(kind=kind[error.kind], line=last_line, hint=hint)
 
 
-def _killed_sentence() -> str:
+def _ended_sentence(status: int | None) -> str:
+    how = ENDED_FROM_OUTSIDE.get(status or 0)
+    if how == "SIGKILL":
+        return (
+            "the server was killed (SIGKILL) from outside; if the kernel did it, the machine has "
+            "too little memory for this variant, else run the same command again to go on"
+        )
     return (
-        "the server was killed (SIGKILL) from outside; if the kernel did it, the machine has too "
-        "little memory for this variant, else run the same command again to go on"
+        f"the server was stopped from outside ({how or 'it ended in good order'}); run the same "
+        "command again to go on"
     )
 
 

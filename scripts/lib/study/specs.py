@@ -86,8 +86,10 @@ def _specs(study: Study) -> dict[tuple[str, str], Any]:
                 name=name, variant=_measured_part(variant), engine=study.engine_of(name).name
             )
         )
-    for name, workload in study.workloads.items():
+    for name, given in study.workloads.items():
         search = study.slo_search
+        # Each session is a job of its own: more of them leave those that are there.
+        workload = given.model_copy(update={"sessions": 1})
         specs["workloads", name] = dump(
             WorkloadSpec(
                 name=name, workload=workload, slo=study.slo if search else None, slo_search=search
