@@ -114,7 +114,10 @@ HARDWARE: tuple[FailureRule, ...] = (
         "oom",
         "allocate memory: you tried to allocate",
         r"can't allocate memory: you tried to allocate (?P<tried>\d+ bytes)",
-        hints.out_of_memory,
+        hints.plain(
+            "main memory ran out: use a smaller or more strongly quantized checkpoint, lower "
+            "VLLM_CPU_KVCACHE_SPACE on the CPU backend, or take a machine with more memory"
+        ),
     ),
     FailureRule(
         _CAPABILITY,

@@ -150,7 +150,7 @@ def _failure(start: Start, tail: str) -> Failure | None:
     return Failure(
         kind=decisive.rule.kind,
         line=quote(root or decisive.line),
-        hint=hint if root is None else f"the engine says: {_message(root)}",
+        hint=hint if root is None else _look_up(root),
     )
 
 
@@ -225,13 +225,20 @@ def _unknown_exception(lines: list[str]) -> Failure | None:
             return Failure(
                 kind="unrecognised-error",
                 line=quote(line),
-                hint=f"the engine says: {_message(line)}",
+                hint=_look_up(line),
             )
     return None
 
 
 def _in_traceback(before: list[str]) -> bool:
     return any("Traceback (most recent call last)" in line for line in before[-200:])
+
+
+def _look_up(line: str) -> str:
+    return (
+        f"the engine says: {_message(line)}; look that up in vLLM's issues, or try another "
+        "release of vLLM"
+    )
 
 
 def _message(line: str) -> str:

@@ -45,9 +45,9 @@ def needs_capability(values: Values) -> str:
             "a checkpoint in another format (a 16-bit one runs on any supported GPU)"
         )
     gpus = next((name for least, name in GPUS_BY_CAPABILITY if least >= needed), "a newer GPU")
-    here = "" if has is None else f", this GPU has {has:g}"
+    here = "" if has is None else f", this GPU has {has:.1f}"
     return (
-        f"{subject} needs compute capability {needed:g} or higher{here}: use {gpus} or newer, or "
+        f"{subject} needs compute capability {needed:.1f} or higher{here}: use {gpus} or newer, or "
         "a checkpoint in a format that this GPU supports"
     )
 
@@ -70,8 +70,8 @@ def fitting_length(values: Values) -> int | None:
     from the two sizes of the message (models without sliding windows grow linearly).
     """
     printed = values.get("fits")
-    if printed is not None and int(printed) > 0:
-        return int(printed)
+    if printed is not None:
+        return int(printed) or None
     wanted, needed, available = (values.get(key) for key in ("wanted", "needed", "available"))
     if wanted is None or needed is None or available is None or float(needed) <= 0:
         return None
