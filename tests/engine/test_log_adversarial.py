@@ -235,6 +235,20 @@ CASES = {
         "ERROR 07-10 10:10:12 [core.py:586] ValueError: Free memory on device (3.2/23.6 GiB) on startup is less than desired GPU memory utilization (0.9, 21.3 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.\n",
         {**BF16, "vllm_version": "0.9.2", "failure": "insufficient-free-gpu-memory"},
     ),
+    "a start that said no more than its version": (
+        "INFO 07-10 10:00:00 [api_server.py:1395] vLLM API server version 0.9.1\n"
+        "INFO 07-10 10:00:00 [cli_args.py:325] non-default args: {'model': 'x', 'tensor_parallel_size': 8}\n"
+        "Traceback (most recent call last):\n"
+        "KeyError: 'x'\n"
+        "INFO 07-10 10:05:00 [api_server.py:1395] vLLM API server version 0.9.2\n",
+        {"vllm_version": "0.9.2"},
+    ),
+    "banner and version": (
+        "(APIServer pid=1) INFO 03-20 10:00:00 [utils.py:299]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.18.0\n"
+        "(APIServer pid=1) INFO 03-20 10:00:00 [utils.py:233] non-default args: {'model': 'x', 'tensor_parallel_size': 2}\n"
+        "(APIServer pid=1) INFO 03-20 10:00:01 [api_server.py:1395] vLLM API server version 0.18.0\n",
+        {"vllm_version": "0.18.0", "tensor_parallel_size": 2},
+    ),
 }
 
 

@@ -126,13 +126,13 @@ class LogReader:
 
     def _begins_start(self, line: str) -> bool:
         """Open a new start where this line is the first of one."""
-        if _front_end_version(line):
-            self.starts += 1
-            used = self.start.engine_lines or self.start.failures or self.start.progress
-            if used or self.start.served_at is not None:
+        if rule := _front_end(line):
+            again = rule in self.start.front_ends or self.start.engine_lines > 0 or self._worked()
+            if again:
                 self._renew()
-                return True
-            return False
+            if again or not self.start.front_ends:
+                self.starts += 1
+            return again
         return self._begins_engine(line) if _engine_line(line) else False
 
     def _begins_engine(self, line: str) -> bool:
@@ -164,9 +164,11 @@ class LogReader:
     def _see(self, line: str) -> None:
         """Read one line into the current start."""
         start = self.start
-        if (front_end := _front_end_version(line)) is not None:
+        if rule := _front_end(line):
             start.order += 1
-            start.api_version = front_end
+            start.front_ends.add(rule)
+            match = rule.pattern.search(line)
+            start.api_version = match[1] if match else None
             start.note("vllm_version", line)
             return
         if engine := _engine_line(line):
@@ -225,12 +227,13 @@ def _engine_line(line: str) -> re.Match[str] | None:
     return rules.ENGINE.pattern.search(line)
 
 
-def _front_end_version(line: str) -> str | None:
+def _front_end(line: str) -> rules.Rule | None:
+    """Return the rule by which a line is the first one of a front end; some print two."""
     if "Received request" in line:
         return None
     for rule in (rules.API_VERSION, rules.BANNER):
-        if rule.word in line and (match := rule.pattern.search(line)):
-            return match[1]
+        if rule.word in line and rule.pattern.search(line):
+            return rule
     return None
 
 

@@ -35,6 +35,7 @@ class Start:
     api_version: str | None = None
     engine_version: str | None = None
     env_version: str | None = None
+    front_ends: set[rules.Rule] = field(default_factory=set)
     engine_lines: int = 0
     configuration: str = ""
     siblings: set[str] = field(default_factory=set)
