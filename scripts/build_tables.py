@@ -15,7 +15,7 @@ from scripts.lib.study.specs import read_study
 
 def main(arguments: list[str] | None = None) -> int:
     """Write ``<results>/tables/*.csv`` and ``tables/analysis.json``; print what was written."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.build_tables", description=__doc__)
     parser.add_argument("--study", type=Path, required=True, help="results/<study>/study.json")
     parser.add_argument("--results", type=Path, required=True, help="results/<study>")
     options = parser.parse_args(arguments)

@@ -16,7 +16,7 @@ from scripts.lib.telemetry.host import Host
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, check, and write ``preflight/<variant>.json``."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.check_machine", description=__doc__)
     parser.add_argument("--host", type=Path, required=True, help="host.json")
     parser.add_argument("--variant", type=Path, required=True, help="its spec")
     parser.add_argument("--engine-spec", type=Path, required=True, help="specs/engines/<name>.json")

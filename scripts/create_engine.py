@@ -13,7 +13,7 @@ from scripts.lib.engine.environment import create_environment
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, install, and write what was installed."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.create_engine", description=__doc__)
     parser.add_argument("--lock", type=Path, required=True, help="requirements with hashes")
     parser.add_argument("--folder", type=Path, required=True, help="the virtual environment")
     parser.add_argument("--output", type=Path, required=True, help="environment.json")

@@ -1,4 +1,4 @@
-"""Make a study of logs and result files made by hand (``docs/import.md`` has the file's keys)."""
+"""Make a study of logs and result files made by hand (docs/import.md has the file's keys)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Report = dict[str, object]
 
 def main(arguments: list[str] | None = None) -> int:
     """Import each file, print what was made as JSON; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.import_results", description=__doc__)
     parser.add_argument("files", type=Path, nargs="+", metavar="STUDY.yaml", help="import files")
     parser.add_argument("--results", type=Path, default=Path("results"), help="(results)")
     parser.add_argument(

@@ -15,7 +15,7 @@ from scripts.lib.study.specs import EngineSpec
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, inspect, and write ``engines/<name>.json``."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.inspect_engine", description=__doc__)
     parser.add_argument("--spec", type=Path, required=True, help="specs/engines/<name>.json")
     parser.add_argument("--folder", type=Path, required=True, help="its virtual environment")
     parser.add_argument("--output", type=Path, required=True, help="engines/<name>.json")

@@ -13,7 +13,7 @@ from scripts.lib.telemetry.host_reader import inspect_host
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, inspect, and write ``host.json``."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.inspect_host", description=__doc__)
     parser.add_argument("--output", type=Path, required=True, help="host.json")
     parser.add_argument("--log", type=Path, help="keep here what is said")
     options = parser.parse_args(arguments)

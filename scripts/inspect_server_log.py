@@ -1,4 +1,4 @@
-"""Print what a vLLM log says, as JSON (``python -m scripts.inspect_server_log FILE``)."""
+"""Print what a vLLM log says, as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scripts.lib.engine.log_reader import read_log
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the file and print its facts; 2 with one sentence when it cannot be read."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.inspect_server_log", description=__doc__)
     parser.add_argument("file", type=Path, metavar="FILE", help="a log of vLLM's start")
     file = parser.parse_args(arguments).file
     try:

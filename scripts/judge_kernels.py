@@ -21,7 +21,7 @@ from scripts.lib.telemetry.host import Host
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line; 0: judged, 2: the input could not be read (one sentence says why)."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.judge_kernels", description=__doc__)
     parser.add_argument("--study", type=Path, required=True, help="the resolved study.json")
     parser.add_argument("--variant", required=True, help="its name in the study")
     parser.add_argument("--host", type=Path, help="host.json")

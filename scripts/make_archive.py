@@ -11,7 +11,7 @@ from scripts.lib.report.archive import ArchiveError, make_archive
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the archive; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.make_archive", description=__doc__)
     parser.add_argument("--results", type=Path, required=True, help="results/<study>")
     parser.add_argument("--output", type=Path, required=True, help="folder of the zip file")
     parser.add_argument("--project", type=Path, default=Path(), help="the project's folder")

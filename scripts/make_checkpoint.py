@@ -47,7 +47,7 @@ def make(options: argparse.Namespace, console: Console) -> None:
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.make_checkpoint", description=__doc__)
     parser.add_argument("--name", required=True, help="the checkpoint's name in the study")
     parser.add_argument("--spec", type=Path, required=True, help="its spec, as JSON")
     parser.add_argument("--maker", type=Path, help="the environment of the tools, as JSON")

@@ -17,7 +17,7 @@ from scripts.lib.telemetry.host import Host
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and measure; ``load.json`` is written last."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.measure_load", description=__doc__)
     parser.add_argument("--study", type=Path, required=True, help="study.json")
     parser.add_argument("--host", type=Path, required=True, help="host.json")
     parser.add_argument("--variant", type=Path, required=True, help="its spec")

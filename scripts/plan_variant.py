@@ -18,7 +18,7 @@ from scripts.lib.telemetry.host import Host
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line; 0: done, 2: the input could not be read (one sentence says why)."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.plan_variant", description=__doc__)
     parser.add_argument("--study", type=Path, help="the resolved study.json")
     parser.add_argument("--variant", help="its name in the study")
     parser.add_argument("--host", type=Path, help="host.json")

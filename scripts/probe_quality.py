@@ -15,7 +15,7 @@ from scripts.lib.study.specs import ProbesSpec
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and ask; ``quality.json`` is written last."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.probe_quality", description=__doc__)
     parser.add_argument("--variant", type=Path, required=True, help="its spec")
     parser.add_argument("--engine-spec", type=Path, required=True, help="specs/engines/<name>.json")
     parser.add_argument("--engine", type=Path, required=True, help="engines/<name>.json")

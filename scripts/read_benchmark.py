@@ -1,4 +1,4 @@
-"""Print a ``vllm bench serve`` result as JSON (``python -m scripts.read_benchmark FILE``)."""
+"""Print a vllm bench serve result as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scripts.lib.load.benchmark_file import read_benchmark
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the file and print its facts; 2 with one sentence when it cannot be read."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.read_benchmark", description=__doc__)
     parser.add_argument("file", type=Path, metavar="FILE", help="the JSON or the printed table")
     file = parser.parse_args(arguments).file
     try:

@@ -1,4 +1,4 @@
-"""Print what one scrape of ``/metrics`` says, as JSON (``python -m scripts.read_metrics FILE``)."""
+"""Print what one scrape of /metrics says, as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scripts.lib.telemetry.metrics_text import parse_metrics
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the file and print its facts; 2 with one sentence when it cannot be read."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.read_metrics", description=__doc__)
     parser.add_argument("file", type=Path, metavar="FILE", help="the saved body of GET /metrics")
     file = parser.parse_args(arguments).file
     try:

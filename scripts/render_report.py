@@ -1,4 +1,4 @@
-"""Render a study's report: ``report.html``, ``report.md`` and ``figures/*.svg``."""
+"""Render a study's report: report.html, report.md and figures/*.svg."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scripts.lib.report.render import write_report
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the summary, write the report; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.render_report", description=__doc__)
     parser.add_argument("--summary", type=Path, required=True, help="results/<study>/summary.json")
     parser.add_argument("--output", type=Path, required=True, help="the report's folder")
     options = parser.parse_args(arguments)

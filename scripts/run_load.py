@@ -1,4 +1,4 @@
-"""Run one workload against a server that already runs; prints and writes ``load.json``."""
+"""Run one workload against a server that already runs; prints and writes load.json."""
 
 from __future__ import annotations
 
@@ -79,13 +79,18 @@ def measure(options: argparse.Namespace) -> LoadResult:
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and run; 2 with one sentence when the input cannot be used."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.run_load", description=__doc__)
     parser.add_argument("--url", required=True, help="e.g. http://127.0.0.1:8000")
     parser.add_argument("--model", required=True, help="the served model's name")
     parser.add_argument(
         "--tokenizer", required=True, type=Path, help="tokenizer.json, or the folder with it"
     )
-    parser.add_argument("--workload", required=True, type=Path, help="workload spec (JSON)")
+    parser.add_argument(
+        "--workload",
+        required=True,
+        type=Path,
+        help="a workload of a study as JSON, e.g. results/<study>/specs/workloads/<name>.json",
+    )
     parser.add_argument("--output", required=True, type=Path, help="folder for the results")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the clients are ended

@@ -1,4 +1,4 @@
-"""Diagnosis, decision and rollback conditions of a study: ``summary.json`` and ``alerts.yaml``."""
+"""Diagnosis, decision and rollback conditions of a study: summary.json and alerts.yaml."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scripts.lib.study.specs import read_study
 
 def main(arguments: list[str] | None = None) -> int:
     """Read a study's results, write the summary; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.summarise_study", description=__doc__)
     parser.add_argument("--study", type=Path, required=True, help="results/<study>/study.json")
     parser.add_argument("--results", type=Path, required=True, help="results/<study>")
     parser.add_argument("--output", type=Path, required=True, help="results/<study>/summary.json")

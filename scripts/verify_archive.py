@@ -14,7 +14,7 @@ from scripts.lib.report.verify import UnreadableError, verify_archive
 
 def main(arguments: list[str] | None = None) -> int:
     """Check the archive, say what was found; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser("python -m scripts.verify_archive", description=__doc__)
     parser.add_argument("archive", type=Path, help="<study>-<hash>.zip")
     options = parser.parse_args(arguments)
     try:

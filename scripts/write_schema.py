@@ -16,7 +16,9 @@ REFERENCE = Path("docs/configuration.md")
 
 def main(arguments: list[str] | None = None) -> int:
     """Write both files."""
-    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
+    argparse.ArgumentParser("python -m scripts.write_schema", description=__doc__).parse_args(
+        arguments
+    )
     write_text_if_changed(SCHEMA, study_schema())
     write_text_if_changed(REFERENCE, reference())
     return 0
