@@ -172,6 +172,15 @@ CASES = {
         "INFO 11-21 07:10:00 worker.py:232] Memory profiling results: total_gpu_memory=23.58GiB initial_memory_usage=15.34GiB peak_torch_memory=17.98GiB memory_usage_post_profile=15.35GiB non_torch_memory=0.35GiB kv_cache_size=2.89GiB gpu_memory_utilization=0.90\n",
         {},
     ),
+    "configuration shortened inside a value": (
+        'INFO 08-01 10:00:00 llm_engine.py:174] Initializing an LLM engine (v0.5.4) with config: model="x", dtype=torch.float16, quantization="aw\n'
+        "[... truncated for brevity ...]\n"
+        "\n"
+        "---\n"
+        "\n"
+        "I set it to (a, b).\n",
+        {"vllm_version": "0.5.4", "dtype": "torch.float16"},
+    ),
 }
 
 

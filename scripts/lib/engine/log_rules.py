@@ -237,8 +237,10 @@ DEGRADATIONS: tuple[Rule, ...] = (
     Rule("emulated", "emulation mode", r"Using emulation mode"),
 )
 
+_PATH = r"[^,'\s()…]+"
+_WORD = r"[\w.-]+"
 ENGINE_SETTINGS: dict[str, Rule] = {
-    key: Rule(key, key, rf"(?<![\w.]){key}='?([^,'\s()…]+)'?[,)\s]")
+    key: Rule(key, key, rf"(?<![\w.]){key}='?({_PATH if key == 'model' else _WORD})'?[,)\s]")
     for key in (
         "model",
         "dtype",
