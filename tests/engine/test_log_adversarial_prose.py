@@ -181,6 +181,48 @@ CASES = {
         "I set it to (a, b).\n",
         {"vllm_version": "0.5.4", "dtype": "torch.float16"},
     ),
+    "another program is ready first": (
+        "INFO 09-04 12:08:24 [api_server.py:1287] vLLM API server version 0.9.1\n"
+        "INFO:     Started server process [77]\n"
+        "INFO:     Application startup complete.\n"
+        + config("0.9.1")
+        + "INFO 09-04 12:09:39 [gpu_model_runner.py:1624] Model loading took 5.7174 GiB and 64.542518 seconds\n"
+        "INFO 09-04 12:11:41 [kv_cache_utils.py:715] GPU KV cache size: 106,032 tokens\n",
+        {**BF16, "vllm_version": "0.9.1", "weights_gib": 5.7174, "kv_cache_tokens": 106032},
+    ),
+    "another program is ready first, then the engine": (
+        "INFO:     Application startup complete.\n"
+        "INFO 09-04 12:08:24 [api_server.py:1287] vLLM API server version 0.9.1\n"
+        + config("0.9.1")
+        + "INFO 09-04 12:09:39 [gpu_model_runner.py:1624] Model loading took 5.7174 GiB and 64.542518 seconds\n"
+        "INFO:     Application startup complete.\n",
+        {**BF16, "vllm_version": "0.9.1", "weights_gib": 5.7174, "ready": True},
+    ),
+    "another program is ready, the engine fails": (
+        config("0.9.1") + "INFO:     Application startup complete.\n"
+        "INFO 09-04 12:09:39 [gpu_model_runner.py:1624] Model loading took 5.7174 GiB and 64.542518 seconds\n"
+        "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n",
+        {
+            **BF16,
+            "vllm_version": "0.9.1",
+            "weights_gib": 5.7174,
+            "failure": "no-memory-for-kv-cache",
+        },
+    ),
+    "ready without the steps before, then a stop": (
+        config("0.9.1") + "INFO:     Application startup complete.\n"
+        "INFO:     Shutting down\n"
+        "ERROR 09-04 12:09:39 [core.py:1] EngineCore encountered a fatal error.\n",
+        {**BF16, "vllm_version": "0.9.1", "ready": True},
+    ),
+    "forced awq without configuration": (
+        "INFO 01-01 21:15:12 [awq_marlin.py:166] Detected that the model can run with awq_marlin, however you specified quantization=awq explicitly, so forcing awq. Use quantization=awq_marlin for faster inference\n",
+        {
+            "scheme": "w4a16",
+            "kernel_family": ["awq"],
+            "degradations": ["forced-unoptimized-method"],
+        },
+    ),
 }
 
 

@@ -95,6 +95,7 @@ class LogReader:
 
     def facts(self) -> LogFacts:
         """Return what was read so far."""
+        self.start.settle()
         read_wrapped(self.start, self._edges.head(), self._edges.tail())
         return facts_of(self.start, self._edges.tail(), max(self.starts, 1))
 
@@ -167,6 +168,7 @@ class LogReader:
         if rule := _front_end(line):
             start.order += 1
             start.front_ends.add(rule)
+            start.ready_at = None
             match = rule.pattern.search(line)
             start.api_version = match[1] if match else None
             start.note("vllm_version", line)
@@ -183,10 +185,11 @@ class LogReader:
             self._pending = [*self._pending[-19:], line]
         observe(start, line)
         if any(rule.word in line and rule.pattern.search(line) for rule in rules.READY):
-            start.ready_at = start.served_at = start.order
-            start.note("ready", line)
+            start.say_ready(line)
             return
         self._see_failure(line)
+        if start.ready_at is not None:
+            self._see_while_serving(line)
 
     def _see_while_serving(self, line: str) -> None:
         """After ready only the engine's death matters: requests may fail as they like."""

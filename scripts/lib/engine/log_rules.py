@@ -182,7 +182,9 @@ DEGRADATIONS: tuple[Rule, ...] = (
         "native support for FP4",
         r"does not have native support for (?:NV|MX)?FP4 computation",
     ),
-    Rule("forced-unoptimized-method", "so forcing", r"explicitly, so forcing (?:gptq|awq)\b"),
+    Rule(
+        "forced-unoptimized-method", "so forcing", r"explicitly, so forcing (?P<forced>gptq|awq)\b"
+    ),
     Rule(
         "unoptimized-kernel",
         "not fully optimized yet",

@@ -38,6 +38,7 @@ class Evidence:
     loaded: bool = False
     capability: float | None = None
     convertible: str | None = None
+    forced: str | None = None
     kernels: list[tuple[str, str | None]] = field(default_factory=list)
     moe: list[tuple[str, str]] = field(default_factory=list)
     degradations: set[str] = field(default_factory=set)
@@ -119,7 +120,7 @@ def _one_or_mixed(schemes: set[str]) -> str:
 
 def _from_settings(evidence: Evidence) -> Inference:
     """Judge a log without a kernel line by settings that leave only one path."""
-    forced = "gptq" if "forced-unoptimized-method" in evidence.degradations else None
+    forced = evidence.forced
     if not evidence.configured and forced is None and evidence.convertible is None:
         return Inference()
     method, version = evidence.quantization, version_number(evidence.version)

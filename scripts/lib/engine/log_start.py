@@ -67,6 +67,7 @@ class Start:
     engine_init_s: float | None = None
     kernels: dict[tuple[str, str | None], str] = field(default_factory=dict)
     convertible: str | None = None
+    forced: str | None = None
     moe: dict[tuple[str, str], str] = field(default_factory=dict)
     moe_methods: set[str] = field(default_factory=set)
     attention: str | None = None
@@ -97,6 +98,29 @@ class Start:
             setattr(self, key, value)
             self.note(key, line)
 
+    def say_ready(self, line: str) -> None:
+        """Note that a web server is ready: the engine's own, if the engine did something before.
+
+        Other programs that write into the same file say the same words, so without any step of
+        the engine before them the words count only as long as none follows.
+        """
+        self.ready_at = self.order
+        self.deaths, self.stopping_at = [], None
+        self.note("ready", line)
+        if self.progress:
+            self.served_at = self.order
+
+    def settle(self) -> None:
+        """Decide at the end of the text whose words of readiness they were."""
+        if self.ready_at is None or self.served_at == self.ready_at:
+            return
+        if self.progress > self.ready_at:
+            self.ready_at, self.stopping_at, self.deaths = None, None, []
+            self.evidence.pop("ready", None)
+            return
+        self.failures = [failed for failed in self.failures if failed.order <= self.ready_at]
+        self.served_at = self.ready_at
+
     def to_evidence(self) -> Evidence:
         """Return what bears on the scheme."""
         quantization = self.settings.get("quantization")
@@ -112,6 +136,7 @@ class Start:
             or self.ready_at is not None,
             capability=self.capability,
             convertible=self.convertible,
+            forced=self.forced,
             kernels=list(self.kernels),
             moe=list(self.moe),
             degradations=set(self.degradations),
@@ -166,8 +191,11 @@ def observe(start: Start, line: str) -> None:
 def observe_degradations(start: Start, line: str) -> None:
     """Keep the first line of every kind of slower path."""
     for rule in rules.DEGRADATIONS:
-        if rule.word in line and rule.key not in start.degradations and rule.pattern.search(line):
+        if rule.word not in line or rule.key in start.degradations:
+            continue
+        if match := rule.pattern.search(line):
             start.degradations[rule.key] = quote(line)
+            start.forced = start.forced or match.groupdict().get("forced")
 
 
 def configuration(line: str) -> str:
@@ -178,6 +206,7 @@ def configuration(line: str) -> str:
 def observe_engine_line(start: Start, line: str, version: str | None) -> None:
     """Read the engine's configuration line."""
     start.engine_lines += 1
+    start.ready_at = None
     start.engine_version = version or start.engine_version
     start.configuration = settings = configuration(line)
     start.evidence.setdefault("vllm_version", quote(line, 200))
