@@ -30,6 +30,12 @@ def row(level, passed, kind="concurrency", variant="a"):
         ({8: True, 32: True, 36: False}, 32, 36, "passes up to 32, fails at 36"),
         ({36: False, 8: True, 32: True}, 32, 36, "passes up to 32, fails at 36"),
         ({1: True, 8: True}, 8, None, "passes up to 8, the highest load measured"),
+        (
+            {1: True, 4: True, 8: None},
+            4,
+            None,
+            "passes up to 4, the highest load that could be judged; could not be judged at 8",
+        ),
         ({4: False, 8: False}, None, 4, "fails already at 4, the lowest load measured"),
         (
             {1: None, 4: False},

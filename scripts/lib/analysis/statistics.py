@@ -209,7 +209,7 @@ def spread_value(groups: Sequence[Sequence[float]]) -> Value:
     """Return :func:`pooled_spread` with its chi-square interval; n counts the repeats."""
     pooled = pooled_spread(groups)
     if pooled is None:
-        return Value(missing="every point was run once: nothing to compare a run with")
+        return Value(missing="no load point has two valid runs to compare")
     spread, freedom = pooled
     tail = (1 - CONFIDENCE) / 2
     return Value(

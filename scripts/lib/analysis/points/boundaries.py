@@ -44,7 +44,8 @@ def _words(rows: Sequence[PointRow], last_pass: float | None, first_fail: float 
     if last_pass is None and first_fail is None:
         sentence = "not judged at any load"
     elif first_fail is None:
-        sentence = f"passes up to {last_pass:g}{unit}, the highest load measured"
+        highest = "measured" if rows[-1].level == last_pass else "that could be judged"
+        sentence = f"passes up to {last_pass:g}{unit}, the highest load {highest}"
     elif last_pass is None:
         sentence = f"fails already at {first_fail:g}{unit}, {_lowest(rows, first_fail)}"
     else:
