@@ -85,6 +85,10 @@ def _totals(plans: list[Plan]) -> str:
         total += f", about {sum(hours):.2f} hours"
     if dollars and len(dollars) == len(plans):
         total += f" and {sum(dollars):.2f} USD"
+    if len(hours) == len(plans):
+        total += (
+            " for starts and load; quality probes, downloads and making checkpoints come on top"
+        )
     return total + "."
 
 
