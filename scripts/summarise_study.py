@@ -23,10 +23,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         study = read_study(options.study)
+        summary = assemble(study, options.results, Path.cwd())
     except ModelError as error:
         print(error, file=sys.stderr)
         return 2
-    summary = assemble(study, options.results, Path.cwd())
     write_json(options.output, summary)
     if options.alerts:
         write_text(options.alerts, alerts_text(study.study, summary.decision))

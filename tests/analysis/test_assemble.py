@@ -8,8 +8,9 @@ import shutil
 import pytest
 
 from scripts.lib.analysis.analyse import analyse_study
-from scripts.lib.analysis.assemble import assemble
+from scripts.lib.analysis.assemble import assemble, read_material
 from scripts.lib.analysis.sanitize import clean_command, clean_environment, is_secret_name
+from scripts.lib.analysis.study_folder import StudyFolder
 from scripts.lib.analysis.summary import Summary
 from scripts.lib.analysis.tables import write_tables
 from scripts.lib.base.files import read_json, sha256_of, write_json
@@ -117,6 +118,29 @@ def test_a_broken_file_becomes_a_sentence(folder, text):
     summary = run(folder)
     assert any("host.json was left out" in s for s in summary.not_measured)
     assert any("plan/bf16.json was left out" in s for s in summary.not_measured)
+
+
+def test_damaged_tables_stop_the_summary(folder, capsys):
+    tables = folder / "tables/analysis.json"
+    tables.write_bytes(tables.read_bytes()[:200])
+    (folder / "summary.json").unlink(missing_ok=True)
+    arguments = ["--study", str(folder / "study.json"), "--results", str(folder)]
+    assert summarise([*arguments, "--output", str(folder / "summary.json")]) == 2
+    assert "analysis.json: not JSON" in capsys.readouterr().err
+    assert not (folder / "summary.json").exists()
+
+
+def test_runs_of_sessions_that_the_study_no_longer_has_do_not_count(tmp_path):
+    folder = write_study(tmp_path, Recipe(sessions=2))
+    study = read_study(folder / "study.json")
+    workloads = {
+        name: workload.model_copy(update={"sessions": 1})
+        for name, workload in study.workloads.items()
+    }
+    fewer = study.model_copy(update={"workloads": workloads})
+    assert {point.runs for point in analyse_study(study, folder).points} == {6}
+    assert {point.runs for point in analyse_study(fewer, folder).points} == {3}
+    assert {len(loads) for loads in read_material(fewer, StudyFolder(folder)).loads.values()} == {1}
 
 
 def test_a_bad_study_is_one_sentence_and_status_2(tmp_path, capsys):

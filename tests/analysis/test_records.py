@@ -39,7 +39,7 @@ def test_session_10_comes_after_session_9(tmp_path):
 
 def test_unwanted_runs_are_not_even_read(folder):
     (folder / "runs" / "int4-w4a16" / "chat" / "session1" / "load.json").write_text("{")
-    runs = list(find_runs(folder, lambda variant, _: variant == "bf16"))
+    runs = list(find_runs(folder, lambda variant, *_: variant == "bf16"))
     assert {run.variant for run in runs} == {"bf16"}
 
 

@@ -4,17 +4,23 @@ import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from scripts.lib.base.console import Console, JobError, run_job
 from scripts.lib.base.files import read_json
+from scripts.lib.base.model_files import read_model
 from scripts.lib.checkpoints.make import Job, make_checkpoint
+from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.engine.environment import EngineInfo
+from scripts.lib.jobs.load_job import measure_load
 from scripts.lib.jobs.serving import ServedVariant, StartFailed, death_of, serve
-from scripts.lib.study.models import Checkpoint, Engine, Variant
+from scripts.lib.study.models import Checkpoint, Engine, Variant, Workload
+from scripts.lib.study.specs import WorkloadSpec
 
 FAKE = Path(__file__).parents[1] / "fakes/engine.py"
 
@@ -24,6 +30,10 @@ def served(tmp_path, monkeypatch):
     """A variant on the fake engine."""
     (tmp_path / "model").mkdir()
     (tmp_path / "model/config.json").write_text('{"vocab_size": 300, "hidden_size": 16}')
+    words = {"[UNK]": 0, **{f"w{i}": i for i in range(1, 300)}}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(tmp_path / "model/tokenizer.json"))
     spec = Checkpoint.model_validate({"dummy": {"config": str(tmp_path / "model")}})
 
     def make(**engine):
@@ -104,6 +114,26 @@ def test_a_silent_server_is_quoted_as_it_was_before_we_ended_it(served):
     assert "Initializing a V1 LLM engine" in caught.value.failure.line
 
 
+def test_a_port_taken_by_another_program_is_no_result(served):
+    failing = served(
+        command=["/bin/sh", "-c", "echo 'OSError: [Errno 98] Address already in use'; exit 1"]
+    )
+    with pytest.raises(JobError, match="run the same command again"), serve(failing, Console("t")):
+        pass
+
+
+def test_a_damaged_manifest_is_named(served, tmp_path):
+    (tmp_path / "cut.json").write_text('{"name": ')
+    with pytest.raises(ValueError, match=r"cut\.json: not JSON .*run snakemake again"):
+        read_model(tmp_path / "cut.json", Manifest)
+    (tmp_path / "v.json").write_text('{"name": "v", "variant": {"checkpoint": "c"}, "engine": "e"}')
+    cut = tmp_path / "cut.json"
+    with pytest.raises(ValueError, match=r"cut\.json"):
+        ServedVariant.read(
+            variant=tmp_path / "v.json", engine=cut, info=cut, manifest=cut, folder=tmp_path
+        )
+
+
 def test_the_log_of_a_job_holds_a_trace_only_where_the_sentence_is_not_ours(tmp_path):
     def ours() -> None:
         raise JobError("a sentence")
@@ -115,3 +145,37 @@ def test_the_log_of_a_job_holds_a_trace_only_where_the_sentence_is_not_ours(tmp_
     assert run_job(Console("t", tmp_path / "foreign.log"), foreign) == 1
     assert "Traceback" not in (tmp_path / "ours.log").read_text()
     assert "Traceback" in (tmp_path / "foreign.log").read_text()
+
+
+def test_a_killed_client_process_stops_the_job_with_a_sentence(served):
+    variant = served(env={"FAKE_TTFT_MS": "300"})
+    workload = Workload.model_validate(
+        {
+            "dataset": {"random": {"input_tokens": 4, "output_tokens": 4}},
+            "concurrency": [1],
+            "requests_per_point": 20,
+        }
+    )
+
+    def kill_client() -> None:
+        deadline = time.monotonic() + 15
+        while not (variant.folder / "metrics.csv.gz").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for process in psutil.Process().children():
+            if "scripts.lib.load.worker" in process.cmdline():
+                process.kill()
+
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(JobError, match=r"client process died.*again"),
+    ):
+        pool.submit(kill_client)
+        measure_load(
+            variant,
+            WorkloadSpec(name="w", workload=workload),
+            session=1,
+            console=Console("t"),
+            after_start=lambda _: None,
+        )
+    assert not (variant.folder / "load.json").exists()
+    assert psutil.Process().children() == []

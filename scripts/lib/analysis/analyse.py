@@ -115,7 +115,7 @@ class _Collected:
 
 
 def _runs_of(study: Study, folder: Path) -> Iterator[Run]:
-    yield from find_runs(folder, lambda v, w: v in study.variants and w in study.workloads)
+    yield from find_runs(folder, study.measures)
 
 
 def _quality_results(study: Study, folder: Path) -> dict[str, QualityResult]:

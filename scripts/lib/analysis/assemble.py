@@ -25,6 +25,7 @@ from scripts.lib.analysis.views import (
     variant_view,
     workload_view,
 )
+from scripts.lib.base.model_files import read_model
 from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.engine.environment import EngineInfo
 from scripts.lib.engine.flags import OUR_ENVIRONMENT
@@ -124,8 +125,13 @@ def measured_hours(material: Material) -> float | None:
 
 
 def read_material(study: Study, folder: StudyFolder) -> Material:
-    """Return what is there of a study's results."""
-    analysis = folder.read("tables/analysis.json", Analysis)
+    """Return what is there of a study's results.
+
+    Raises:
+        ModelError: tables/analysis.json is damaged: without it a summary would look complete.
+    """
+    tables = folder.folder / "tables" / "analysis.json"
+    analysis = read_model(tables, Analysis) if tables.is_file() else None
     parts = (
         {
             name: getattr(analysis, name)
@@ -155,7 +161,8 @@ def _of_study(study: Study, found: Mapping[str, Item]) -> dict[str, Item]:
 def _startups(study: Study, folder: StudyFolder) -> dict[str, Startup]:
     """Return one start per variant: one that became ready if there is any."""
     found: dict[str, Startup] = {}
-    runs = folder.read_all("runs/*/*/session*/startup.json", Startup)
+    every = folder.read_all("runs/*/*/session*/startup.json", Startup)
+    runs = {path: startup for path, startup in every.items() if _is_own(study, path)}
     probes = folder.read_all("quality/*/startup.json", Startup)
     for path, startup in [*runs.items(), *probes.items()]:
         variant = Path(path).parts[1]
@@ -167,10 +174,17 @@ def _startups(study: Study, folder: StudyFolder) -> dict[str, Startup]:
 def _loads(study: Study, folder: StudyFolder) -> dict[tuple[str, str], list[LoadResult]]:
     found: dict[tuple[str, str], list[LoadResult]] = {}
     for path, load in folder.read_all("runs/*/*/session*/load.json", LoadResult).items():
-        _, variant, workload, *_ = Path(path).parts
-        if variant in study.variants and workload in study.workloads:
+        variant, workload = Path(path).parts[1:3]
+        if _is_own(study, path):
             found.setdefault((variant, workload), []).append(load)
     return found
+
+
+def _is_own(study: Study, path: str) -> bool:
+    """Return whether a file under ``runs/`` is of a run that the study has."""
+    _, variant, workload, session, _ = Path(path).parts
+    number = session.removeprefix("session")
+    return number.isdigit() and study.measures(variant, workload, int(number))
 
 
 def _engines(material: Material, folder: StudyFolder) -> list[EngineView]:

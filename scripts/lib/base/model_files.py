@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from scripts.lib.base.files import read_json
 
+DELETE_AND_RUN = "delete it and run snakemake again: it is made anew"
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -16,7 +17,7 @@ class ModelError(ValueError):
     """A JSON file that is not what it should be; the message names file, place and fix."""
 
 
-def read_model(path: Path, model: type[Model], fix: str = "make it again") -> Model:
+def read_model(path: Path, model: type[Model], fix: str = DELETE_AND_RUN) -> Model:
     """Read a JSON file as ``model``.
 
     Raises:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from scripts.lib.base.console import Console
+from scripts.lib.base.console import Console, JobError
 from scripts.lib.base.files import write_json
 from scripts.lib.engine.startup import Failure, Startup
 from scripts.lib.jobs.progress import JobProgress
@@ -18,6 +18,7 @@ from scripts.lib.jobs.serving import (
     model_name,
     serve,
 )
+from scripts.lib.load.processes import ClientError
 from scripts.lib.load.results import LoadResult
 from scripts.lib.load.session import LoadSession
 from scripts.lib.study.specs import WorkloadSpec
@@ -66,6 +67,8 @@ def measure_load(
     except StartFailed as error:
         console.say(f"the server did not start: {error}")
         result = _failed(served, error.failure, origin_unix_s)
+    except ClientError as error:
+        raise JobError(f"{error}; run the same command again to go on") from error
     finally:
         loading.close()
     result = result.model_copy(

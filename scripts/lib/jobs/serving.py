@@ -14,7 +14,8 @@ from pathlib import Path
 import httpx
 
 from scripts.lib.base.console import Console, JobError
-from scripts.lib.base.files import read_json, write_json
+from scripts.lib.base.files import write_json
+from scripts.lib.base.model_files import read_model
 from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.engine.environment import EngineInfo
 from scripts.lib.engine.flags import (
@@ -58,13 +59,13 @@ class ServedVariant:
         cls, *, variant: Path, engine: Path, info: Path, manifest: Path, folder: Path
     ) -> ServedVariant:
         """Read the spec files of a job; the working directory is the project's root."""
-        spec = VariantSpec.model_validate(read_json(variant))
+        spec = read_model(variant, VariantSpec)
         return cls(
             name=spec.name,
             variant=spec.variant,
-            engine=EngineSpec.model_validate(read_json(engine)).engine,
-            info=EngineInfo.model_validate(read_json(info)),
-            manifest=Manifest.model_validate(read_json(manifest)),
+            engine=read_model(engine, EngineSpec).engine,
+            info=read_model(info, EngineInfo),
+            manifest=read_model(manifest, Manifest),
             folder=folder,
             project=Path.cwd(),
         )
@@ -245,6 +246,11 @@ def _failure(error: ServerFailed, facts: LogFacts, last_line: str) -> Failure:
     if error.kind == "died" and facts.failure is None and error.exit_code in ENDED_FROM_OUTSIDE:
         raise JobError(_ended_sentence(error.exit_code)) from None
     if error.kind == "died" and facts.failure is not None:
+        if facts.failure.kind == "port-in-use":  # we chose the port: no fault of the variant
+            raise JobError(
+                f"another program took the server's port ({facts.failure.line.strip()}); run the "
+                "same command again: another port is chosen"
+            )
         return facts.failure
     kind = {"died": "died-before-ready", "silent": "silent", "timeout": "start-timeout"}
     hint = str(error) if error.kind != "died" else f"{error}; read the end of its server.log"

@@ -288,6 +288,11 @@ class Study(Strict):
         """The variants' names, the baseline first, the others in the study's order."""
         return sorted(self.variants, key=lambda name: name != self.baseline)
 
+    def measures(self, variant: str, workload: str, session: int) -> bool:
+        """Return whether it has this run; a former study of the same name may have had more."""
+        own = self.workloads.get(workload)
+        return variant in self.variants and own is not None and 1 <= session <= own.sessions
+
     def engine_of(self, variant: str) -> Engine:
         """Return the engine that serves ``variant``."""
         return self.variants[variant].engine or self.engine

@@ -67,7 +67,7 @@ class Run:
 
 
 def find_runs(
-    study_folder: Path, wanted: Callable[[str, str], bool] = lambda _variant, _workload: True
+    study_folder: Path, wanted: Callable[[str, str, int], bool] = lambda _v, _w, _session: True
 ) -> Iterator[Run]:
     """Yield the runs of a study one by one, in the order of variant, workload and session.
 
@@ -75,13 +75,14 @@ def find_runs(
 
     Args:
         study_folder: ``results/<study>``.
-        wanted: Whether to read the runs of a variant and workload.
+        wanted: Whether to read the run of a variant, a workload and a session.
 
     Raises:
         RecordError: if a file holds what no run of ours writes.
     """
     for path in sorted(study_folder.glob("runs/*/*/session*/load.json"), key=_order):
-        if wanted(*path.parts[-4:-2]):
+        variant, workload, session = _order(path)
+        if wanted(variant, workload, session):
             yield load_run(path.parent)
 
 
