@@ -44,7 +44,13 @@ def read_the_study():
     if workflow.is_main_process:
         for warning in loaded.warnings:
             logger.warning(f"{study_file()}: {warning}")
-    write_specs(loaded.study, Path("results") / loaded.study.study)
+    try:
+        write_specs(loaded.study, Path("results") / loaded.study.study)
+    except OSError as error:
+        raise WorkflowError(
+            f"{error.filename} cannot be written ({error.strerror}); make room under results/, "
+            "or make it writable"
+        )
     return loaded.study
 
 

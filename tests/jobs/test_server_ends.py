@@ -1,12 +1,16 @@
 """A server that somebody else ends is measured again; one that fails by itself is a row."""
 
+import errno
 import os
 import signal
+import socket
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -17,6 +21,7 @@ from scripts.lib.base.model_files import read_model
 from scripts.lib.checkpoints.make import Job, make_checkpoint
 from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.engine.environment import EngineInfo
+from scripts.lib.engine.server import answers
 from scripts.lib.jobs.load_job import measure_load
 from scripts.lib.jobs.serving import ServedVariant, StartFailed, death_of, serve
 from scripts.lib.study.models import Checkpoint, Engine, Variant, Workload
@@ -114,6 +119,52 @@ def test_a_silent_server_is_quoted_as_it_was_before_we_ended_it(served):
     assert "Initializing a V1 LLM engine" in caught.value.failure.line
 
 
+@pytest.fixture
+def attached(served, tmp_path):
+    """A function that gives a variant at an address where a server runs, and that server."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    flags = ["--model", "x", "--served-model-name", "m", "--host", "127.0.0.1"]
+    url = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(
+        [sys.executable, str(FAKE), *flags, "--port", str(port)], stdout=subprocess.DEVNULL
+    ) as process:
+        with httpx.Client(trust_env=False) as client:
+            deadline = time.monotonic() + 15
+            while not answers(client, url) and time.monotonic() < deadline:
+                time.sleep(0.05)
+        yield lambda **more: (served(command=None, address=url, **more), process)
+        process.kill()
+
+
+def test_a_server_at_an_address_that_goes_away_is_no_result(attached):
+    variant, process = attached()
+    with pytest.raises(JobError, match="start it"), serve(variant, Console("t")) as serving:
+        assert serving.alive
+        assert serving.model == "m"
+        process.kill()
+        process.wait(10)
+        assert not serving.alive
+        death_of(serving, variant)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            {"log": "none.txt"},
+            r"engine\.log .*none\.txt cannot be read .*leave it out",
+        ),
+        ({"served_model_name": "n"}, r'serves m, not "n"; give engine\.served_model_name'),
+    ],
+)
+def test_what_is_wrong_with_an_address_is_said(attached, settings, words):
+    variant, _ = attached(**settings)
+    with pytest.raises(JobError, match=words), serve(variant, Console("t")):
+        pass
+
+
 def test_a_port_taken_by_another_program_is_no_result(served):
     failing = served(
         command=["/bin/sh", "-c", "echo 'OSError: [Errno 98] Address already in use'; exit 1"]
@@ -141,6 +192,12 @@ def test_the_log_of_a_job_holds_a_trace_only_where_the_sentence_is_not_ours(tmp_
     def foreign() -> None:
         raise ValueError("no sentence")
 
+    def full() -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    assert run_job(Console("t", tmp_path / "full.log"), full) == 1
+    assert "the disk is full" in (tmp_path / "full.log").read_text()
+    assert "Traceback" not in (tmp_path / "full.log").read_text()
     assert run_job(Console("t", tmp_path / "ours.log"), ours) == 1
     assert run_job(Console("t", tmp_path / "foreign.log"), foreign) == 1
     assert "Traceback" not in (tmp_path / "ours.log").read_text()

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+
+FULL_DISK = (
+    "the disk is full (that of results/, or of the folder of temporary files); make room, then run "
+    "the same command again to go on"
+)
 
 
 class Console:
@@ -42,6 +48,10 @@ class JobError(Exception):
     """A job that cannot be done; the message is a sentence that says why and what to do."""
 
 
+def _is_full_disk(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def _is_ours(error: BaseException) -> bool:
     return type(error).__module__.startswith("scripts.")
 
@@ -55,6 +65,9 @@ def run_job(console: Console, job: Callable[[], None]) -> int:
     try:
         job()
     except (JobError, ValueError, OSError) as error:
+        if _is_full_disk(error):
+            console.say(f"stopped: {FULL_DISK}")
+            return 1
         if not _is_ours(error):  # ours say all in their sentence; Snakemake shows this log
             console.note(traceback.format_exc())
         console.say(f"stopped: {error}")

@@ -104,7 +104,7 @@ class Server:
                         kind="died",
                         exit_code=self.exit_code,
                     )
-                if _answers(client, self.url):
+                if answers(client, self.url):
                     return time.monotonic() - self._started
                 if (new := self.log.stat().st_size) != size:
                     size, grew = new, now
@@ -135,7 +135,7 @@ class Server:
         return self.exit_code
 
 
-def _answers(client: httpx.Client, url: str) -> bool:
+def answers(client: httpx.Client, url: str) -> bool:
     """Return whether the server at ``url`` is up and knows its model."""
     try:
         return bool(

@@ -26,7 +26,7 @@ from scripts.lib.engine.flags import (
 )
 from scripts.lib.engine.gpus import reserve_gpus
 from scripts.lib.engine.log_reader import read_log
-from scripts.lib.engine.server import Server, ServerFailed
+from scripts.lib.engine.server import Server, ServerFailed, answers
 from scripts.lib.engine.startup import Failure, LogFacts, Startup
 from scripts.lib.load.bodies import base_url
 from scripts.lib.study.models import Engine, Variant
@@ -37,6 +37,7 @@ ENDED_FROM_OUTSIDE = {
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)
 }
 SAY_EVERY_S = 15.0
+ASK_AGAIN_S = 30.0
 NICENESS_ON_CPU = 10
 """A CPU engine keeps every core busy. The client needs some 2 % of one, at once: it goes first,
 or the time that data lie unread would be measured as the engine's."""
@@ -104,8 +105,11 @@ class Serving:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs; a server that we did not start counts as running."""
-        return self.server is None or self.server.alive
+        """Whether it still runs; one that we did not start is asked, since nobody tells us."""
+        if self.server is not None:
+            return self.server.alive
+        with httpx.Client(timeout=ASK_AGAIN_S, trust_env=False) as client:
+            return answers(client, self.url)
 
 
 class StartFailed(Exception):
@@ -182,7 +186,10 @@ def death_of(serving: Serving, served: ServedVariant) -> Failure:
             log): measure again.
     """
     if serving.server is None:
-        raise JobError(f"the server at {serving.url} does not answer any more")
+        raise JobError(
+            f"the server at {serving.url} does not answer any more; start it and run the same "
+            "command again"
+        )
     status = serving.server.stop()
     failure = read_log(served.folder / "server.log").failure
     if failure is not None:
@@ -291,7 +298,10 @@ def model_name(served: ServedVariant) -> str:
         ) from None
     wanted = served.engine.served_model_name or (names[0] if names else served.name)
     if wanted not in names:
-        raise JobError(f'{address} serves {", ".join(names)}, not "{wanted}"')
+        raise JobError(
+            f'engine.address {address} serves {", ".join(names)}, not "{wanted}"; give '
+            "engine.served_model_name one of these, or leave it out"
+        )
     return wanted
 
 
@@ -300,7 +310,7 @@ def _attach(served: ServedVariant) -> Serving:
     name = model_name(served)
     log = served.project / served.engine.log if served.engine.log else None
     served.folder.mkdir(parents=True, exist_ok=True)
-    (served.folder / "server.log").write_bytes(log.read_bytes() if log else b"")
+    (served.folder / "server.log").write_bytes(_bytes_of(log) if log else b"")
     startup = Startup(
         variant=served.name,
         command=[],
@@ -312,6 +322,16 @@ def _attach(served: ServedVariant) -> Serving:
     )
     write_json(served.folder / "startup.json", startup)
     return Serving(base_url(str(served.engine.address)), name, startup, [])
+
+
+def _bytes_of(log: Path) -> bytes:
+    try:
+        return log.read_bytes()
+    except OSError as error:
+        raise JobError(
+            f"engine.log {log} cannot be read ({error.strerror}); give the log file of the server "
+            "at engine.address, or leave it out"
+        ) from None
 
 
 def _facts(log: Path) -> LogFacts:
