@@ -112,10 +112,12 @@ def test_goodput_is_zero_and_its_price_has_no_number(tmp_path):
     assert (price.value, price.missing) == (None, "no request met the SLO")
 
 
-def test_goodput_not_evaluated_is_not_zero(tmp_path):
-    row = one_point(tmp_path, simulated(), {"slo": {}})
+@pytest.mark.parametrize("slo", [{}, {"ttft_mean_ms": 500, "itl_p99_ms": 50}])
+def test_goodput_not_evaluated_is_not_zero(tmp_path, slo):
+    """A mean says nothing about a single request, and ITL is pooled over them."""
+    row = one_point(tmp_path, simulated(), {"slo": slo})
     assert row.metrics["goodput_req_s"].value is None
-    assert "limits no latency" in row.metrics["goodput_req_s"].missing
+    assert "limits no percentile of TTFT" in row.metrics["goodput_req_s"].missing
 
 
 def test_failed_requests_are_bad_ones(tmp_path):

@@ -20,7 +20,7 @@ Row = Sequence[object]
 
 
 class Sampler:
-    """Writes one row per second and source, on the clock of ``origin`` (``time.monotonic``).
+    """Writes a row per second and source, and a last one, on ``origin``'s ``time.monotonic``.
 
     Use it as a context manager. A value that a source does not give is an empty cell.
     """
@@ -70,6 +70,8 @@ class Sampler:
                 writer.writerows(rows(round(time.monotonic() - self._origin, 4)))
                 due = max(due + 1, time.monotonic())
                 self._stop.wait(due - time.monotonic())
+            # Counters grow until the last load point ends: its window needs a sample behind it.
+            writer.writerows(rows(round(time.monotonic() - self._origin, 4)))
 
     def _metrics_rows(self, t_s: float) -> list[Row]:
         scrape = scrape_metrics(self._url)

@@ -25,7 +25,9 @@ from scripts.lib.study.slo import PERCENTILE_FLOORS, QUANTILES
 Metrics = dict[str, Value]
 
 NO_OOM_COUNT = "how many requests ran out of memory is not known"
-NO_SLO_LATENCY = "the SLO limits no latency, so no request is good or bad"
+NO_SLO_LATENCY = (
+    "the SLO limits no percentile of TTFT, TPOT or E2EL, so no single request is good or bad"
+)
 WORST = ("kv_usage_peak", "running_peak", "waiting_peak", "preemptions", "gpu_memory_peak_mib")
 """Peaks and counts of trouble: a row shows its worst run, not the mean."""
 
