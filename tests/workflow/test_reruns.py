@@ -41,8 +41,18 @@ def test_a_new_variant_measures_the_new_one_only(finished):
     assert jobs.pop("probe_quality") == 1
 
 
-def test_the_slo_and_prices_start_no_server(finished):
-    finished.change(slo__ttft_mean_ms=1.0, price__usd_per_hour=2.0)
+def test_what_only_judges_starts_no_server(finished):
+    study = finished.study()
+    finished.change(
+        slo__ttft_mean_ms=1.0,
+        price__usd_per_hour=2.0,
+        title="Changed",
+        baseline="two",
+        host={"gpu": "L4"},
+        on_degraded="skip",
+        quality__non_inferiority_margin=0.2,
+        variants={name: {**given, "label": "L"} for name, given in study["variants"].items()},
+    )
     jobs = finished.planned()
     assert {"build_tables", "summarise_study", "render_report"} <= set(jobs)
     assert not {"measure_load", "probe_quality", "make_checkpoint"} & set(jobs)
@@ -66,6 +76,34 @@ def test_a_load_level_measures_that_workload(finished):
     jobs = finished.planned()
     assert jobs["measure_load"] == 2
     assert "probe_quality" not in jobs
+
+
+def test_another_session_keeps_those_there_are(finished):
+    finished.change(workloads__short__sessions=2)
+    assert finished.planned()["measure_load"] == 2  # a second one for each of two variants
+
+
+def test_a_flag_of_one_engine_serves_its_variants_again_only(finished):
+    study = finished.study()
+    engine = {**study["engine"], "args": {"seed": 1}}
+    finished.change(variants__two__engine=engine)
+    jobs = finished.planned()
+    assert jobs["inspect_engine"] == jobs["measure_load"] == jobs["probe_quality"] == 1
+    assert "make_checkpoint" not in jobs
+
+
+def test_a_variant_taken_out_measures_nothing(finished):
+    variants = finished.study()["variants"]
+    finished.change(variants={"one": variants["one"]})
+    assert set(finished.planned()) <= AFTER_SERVING | {"plan_variant"}
+
+
+def test_code_that_judges_starts_no_server(finished):
+    for name in ("plan/rules.py", "analysis/formulas.py", "quality/compare.py"):
+        append(finished.root / "scripts/lib" / name, "\n# changed\n")
+    append(finished.root / "config/reference/gpus.yaml", "# changed\n")
+    jobs = finished.planned()
+    assert set(jobs) == AFTER_SERVING | {"plan_variant"}
 
 
 def test_a_probe_file_asks_the_probes_again_only(finished):
