@@ -7,6 +7,7 @@ rule judge_kernels:
         study="results/{study}/study.json",
         host="results/{study}/host.json",
         manifest=checkpoint_of_variant,
+        baseline_manifest=checkpoint_of_baseline,
         runs=lambda wildcards: runs_of_variant(wildcards.variant, "load.json"),
         baseline=lambda wildcards: runs_of_variant(STUDY.baseline, "load.json"),
         code=code("lib/engine/log_*.py") + PLAN_CODE,
@@ -23,6 +24,7 @@ rule judge_kernels:
             --study {input.study:q} \
             --host {input.host:q} \
             --manifest {input.manifest:q} \
+            --baseline-manifest {input.baseline_manifest:q} \
             --startup {params.startups:q} \
             --baseline-startup {params.baseline:q} \
             --variant {wildcards.variant:q} \

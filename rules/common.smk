@@ -16,8 +16,9 @@ from scripts.lib.study.specs import write_specs
 
 DEFAULT_STUDY = Path("config/config.yaml")
 
-# Rules say `python`: let that be the one this Snakemake runs under.
-shell.prefix(f'export PATH="{Path(sys.executable).parent}:$PATH"; ')
+# Rules say `python`: let that be the one this Snakemake runs under. (A prefix replaces
+# Snakemake's own strict mode, so it is repeated.)
+shell.prefix(f'set -euo pipefail; export PATH="{Path(sys.executable).parent}:$PATH"; ')
 
 
 def study_file():
@@ -157,6 +158,12 @@ def calibration_of_checkpoint(wildcards):
 def checkpoint_of_variant(wildcards):
     """Return the manifest of a variant's checkpoint."""
     name = STUDY.variants[wildcards.variant].checkpoint
+    return f"results/{wildcards.study}/checkpoints/{name}.json"
+
+
+def checkpoint_of_baseline(wildcards):
+    """Return the manifest of the baseline's checkpoint."""
+    name = STUDY.variants[STUDY.baseline].checkpoint
     return f"results/{wildcards.study}/checkpoints/{name}.json"
 
 

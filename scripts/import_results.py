@@ -68,14 +68,18 @@ def _finish(study: Study, folder: Path) -> Report:
 
 def _verdict(study: Study, folder: Path, variant: str) -> object:
     files = StudyFolder(folder)
-    checkpoint = study.variants[variant].checkpoint
+
+    def manifest_of(name: str) -> Manifest | None:
+        return files.read(f"checkpoints/{study.variants[name].checkpoint}.json", Manifest)
+
     return judge_variant(
         study,
         variant,
         files.read("host.json", Host),
-        files.read(f"checkpoints/{checkpoint}.json", Manifest),
+        manifest_of(variant),
         list(files.read_all(f"runs/{variant}/*/session*/startup.json", Startup).values()),
         list(files.read_all(f"runs/{study.baseline}/*/session*/startup.json", Startup).values()),
+        baseline_manifest=manifest_of(study.baseline),
     )
 
 
@@ -99,8 +103,12 @@ def _judge_command(study: Study, folder: Path, variant: str) -> list[str]:
         return [str(path) for path in sorted(folder.glob(f"runs/{name}/*/session*/startup.json"))]
 
     words = ["judge_kernels", "--study", f"{folder}/study.json", "--variant", variant]
-    host, manifest = folder / "host.json", folder / "checkpoints" / f"{variant}.json"
-    for flag, path in (("--host", host), ("--manifest", manifest)):
+    known = {
+        "--host": folder / "host.json",
+        "--manifest": folder / "checkpoints" / f"{variant}.json",
+        "--baseline-manifest": folder / "checkpoints" / f"{study.baseline}.json",
+    }
+    for flag, path in known.items():
         if path.is_file():
             words += [flag, str(path)]
     words += ["--startup", *starts(variant), "--baseline-startup", *starts(study.baseline)]

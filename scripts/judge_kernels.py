@@ -30,6 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--baseline-startup", type=Path, nargs="*", default=[], help="starts of the baseline"
     )
+    parser.add_argument("--baseline-manifest", type=Path, help="the baseline checkpoint's")
     parser.add_argument("--output", type=Path, required=True, help="kernels/<variant>.json")
     options = parser.parse_args(arguments)
     try:
@@ -37,10 +38,11 @@ def main(arguments: list[str] | None = None) -> int:
             read_study(options.study),
             options.variant,
             read_model(options.host, Host) if options.host else None,
-            read_model(options.manifest, Manifest) if options.manifest else None,
+            _manifest(options.manifest),
             _startups(options.startup),
             _startups(options.baseline_startup),
             speed_ratio=speed_ratio(_loads(options.startup), _loads(options.baseline_startup)),
+            baseline_manifest=_manifest(options.baseline_manifest),
         )
         write_json(options.output, verdict)
     except (PlanError, OSError, ValueError) as error:
@@ -48,6 +50,10 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     print(f"{verdict.variant}: {verdict.verdict}. {verdict.summary}", file=sys.stderr)
     return 0
+
+
+def _manifest(path: Path | None) -> Manifest | None:
+    return read_model(path, Manifest) if path else None
 
 
 def _startups(paths: list[Path]) -> list[Startup]:

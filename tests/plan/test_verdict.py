@@ -25,6 +25,7 @@ from plan_cases import (
 )
 
 from scripts.lib.base.files import write_json
+from scripts.lib.checkpoints.manifest import Manifest, Shape
 from scripts.lib.engine.log_reader import read_log
 from scripts.lib.engine.startup import Degradation, Failure, LogFacts
 from scripts.lib.plan.judge_study import judge_variant
@@ -427,6 +428,32 @@ def test_command_line(tmp_path):
     wrong = run(*base, "--variant", "nope")
     assert wrong.returncode == 2
     assert 'no variant "nope"' in wrong.stderr
+
+
+def test_a_baseline_of_another_model_says_nothing_about_size_and_speed():
+    read = facts(quantization="auto_gptq", weights_gib=5.29, kernels=["MacheteLinearKernel"])
+    starts = [startup(read)], [startup(facts(weights_gib=0.26))]
+    small = BF16.model_copy(update={"shape": Shape(hidden_size=576, layers=30)})
+    large = GPTQ.model_copy(update={"shape": Shape(hidden_size=3584, layers=28)})
+
+    def levels(baseline: Manifest) -> dict[str, str]:
+        verdict = judge_variant(
+            qwen_study(),
+            "gptq-int4",
+            H200,
+            large,
+            *starts,
+            speed_ratio=1.0,
+            baseline_manifest=baseline,
+        )
+        return {piece.level: piece.says for piece in verdict.evidence}
+
+    other = levels(small)
+    assert "speed" not in other
+    assert "baseline" not in other["weights"]
+    same = levels(BF16.model_copy(update={"shape": large.shape}))
+    assert "1.00 times the baseline's" in same["speed"]
+    assert "the baseline loaded 0.26 GiB" in same["weights"]
 
 
 def test_a_cache_in_another_dtype_than_asked_for_is_not_what_was_promised():

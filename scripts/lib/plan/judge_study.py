@@ -13,6 +13,8 @@ from scripts.lib.plan.weights_evidence import Sizes, sizes_of
 from scripts.lib.study.models import Study
 from scripts.lib.telemetry.host import Host
 
+DIMENSIONS = ("hidden_size", "intermediate_size", "layers", "attention_heads")
+
 
 def judge_variant(
     study: Study,
@@ -23,12 +25,14 @@ def judge_variant(
     baseline_startups: list[Startup],
     *,
     speed_ratio: float | None = None,
+    baseline_manifest: Manifest | None = None,
 ) -> Verdict:
     """Judge a variant over all its starts; the worst one counts.
 
     The rules are asked with the manifest's facts and the version that the log prints, which are
     what really ran. A start that never became ready counts only where none did. A server without
-    any readable log is ``unknown``.
+    any readable log is ``unknown``. The baseline's size and speed are no evidence where its
+    manifest shows another model.
 
     Raises:
         PlanError: The study has no such variant, or names an unknown GPU.
@@ -38,6 +42,8 @@ def judge_variant(
         raise PlanError(f'the study has no variant "{variant}"; it has {known}')
     if host and (host.gpus or study.engine_of(variant).is_cpu_build):
         study = study.model_copy(update={"host": None})  # judged is what ran, not what was planned
+    if _another_model(manifest, baseline_manifest):
+        baseline_startups, speed_ratio = [], None
     baseline = _baseline_facts(study, variant, baseline_startups)
     ready = [startup for startup in startups if startup.ready or startup.facts.ready]
     started: list[LogFacts | None] = [startup.facts for startup in ready or startups]
@@ -86,6 +92,14 @@ def _counted(draft: Draft, gpus: int) -> Sizes | None:
     if draft.weights is None or counts is None:
         return None
     return Sizes(draft.weights.real / gpus / GIB, counts.total * 2 / gpus / GIB)
+
+
+def _another_model(one: Manifest | None, other: Manifest | None) -> bool:
+    """Say if two checkpoints are known to be of models with different dimensions."""
+    if one is None or other is None:
+        return False
+    pairs = [(getattr(one.shape, name), getattr(other.shape, name)) for name in DIMENSIONS]
+    return any(None not in pair and pair[0] != pair[1] for pair in pairs)
 
 
 def _baseline_facts(study: Study, variant: str, startups: list[Startup]) -> LogFacts | None:
