@@ -127,3 +127,15 @@ def test_the_plan_loads_nothing(workspace):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "one" in done.stdout
     assert not (workspace.results / "runs").exists()
+
+
+def test_a_damaged_archive_fails_the_verification(finished):
+    done = finished.snakemake("archive")
+    assert done.returncode == 0, done.stdout + done.stderr
+    archive = finished.root / (finished.results / "archive/latest.txt").read_text().strip()
+    data = bytearray(archive.read_bytes())
+    data[len(data) // 2] ^= 0x10
+    archive.write_bytes(data)
+    done = finished.snakemake("verify")
+    assert done.returncode != 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
