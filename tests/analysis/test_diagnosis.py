@@ -182,6 +182,30 @@ def test_a_busy_gpu_or_a_busy_client_is_not_the_api_server():
     assert "API-server-bound" not in rules(busy_gpu) | rules(busy_client)
 
 
+def test_a_gpu_that_waits_for_its_host():
+    idle = {"gpu_utilisation_mean": 0.06, "duration_s": 13}
+    finding = only(make_material(ONE, points=[row("bf16", 8, **idle)]), "GPU waits for its host")
+    assert finding.evidence == ["mean GPU utilisation, concurrency 8: 6 %"]
+    assert "enforce-eager" in finding.next_check
+
+
+@pytest.mark.parametrize(
+    ("metrics", "loads", "kind"),
+    [
+        ({"gpu_utilisation_mean": 0.97, "duration_s": 13}, {}, "concurrency"),
+        ({"duration_s": 13}, {}, "concurrency"),
+        ({"gpu_utilisation_mean": 0.06, "duration_s": 2}, {}, "concurrency"),  # hardly a sample
+        ({"gpu_utilisation_mean": 0.06, "duration_s": 60}, {}, "rate"),  # nobody asks: it may rest
+        ({"gpu_utilisation_mean": 0.06, "duration_s": 13}, {"cpu": 0.99}, "concurrency"),
+    ],
+    ids=["busy", "not measured", "short", "open loop", "slow client"],
+)
+def test_a_gpu_that_does_not_wait_for_its_host(metrics, loads, kind):
+    given = {("bf16", "chat"): load(8, **loads)}
+    material = make_material(ONE, points=[row("bf16", 8, kind=kind, **metrics)], loads=given)
+    assert "GPU waits for its host" not in rules(material)
+
+
 def test_throttling():
     finding = only(
         make_material(ONE, points=[row("bf16", 8, thermal_throttled_share=0.4)]), "GPU throttled"

@@ -16,6 +16,10 @@ account, in ms and as a share of the mean TTFT. It is part of every TTFT."""
 MAX_READ_LAG_P99_MS, MAX_READ_LAG_P99_SHARE = 30.0, 0.10
 """The same for the 99th percentile, in ms and as a share of the p99 TTFT."""
 
+MIN_READ_LAGS = 662
+"""Readings below which their 99th percentile is not judged: it would be the largest of a few,
+and one late reading of forty does not move a mean. The mean is always judged."""
+
 MAX_LOOP_LAG_P99_MS, MAX_LOOP_LAG_SHARE = 40.0, 0.20
 """Where the kernel gives no such account: how late the client's event loop ran its timers (99th
 percentile), in ms and as a share of the p99 TTFT. Invalid above the larger."""

@@ -162,6 +162,7 @@ def client_of(finished: Sequence[Finished], requests: Requests, *, own_memory_mi
     loop_lags = np.array([lag for part in finished for lag in part.loop_lag_ms])
     read_lags = np.array([lag for part in finished for lag in part.read_lag_ms])
     enough = len(loop_lags) >= limits.MIN_LOOP_PROBES
+    has_tail = len(read_lags) >= limits.MIN_READ_LAGS
     return Client(
         processes=len(finished),
         cpu_share=max(shares) if shares else None,
@@ -169,7 +170,7 @@ def client_of(finished: Sequence[Finished], requests: Requests, *, own_memory_mi
         peak_memory_mib=own_memory_mib + sum(part.peak_memory_mib for part in finished),
         loop_lag_p99_ms=float(np.percentile(loop_lags, 99)) if enough else None,
         read_lag_mean_ms=float(np.mean(read_lags)) if len(read_lags) else None,
-        read_lag_p99_ms=float(np.percentile(read_lags, 99)) if len(read_lags) else None,
+        read_lag_p99_ms=float(np.percentile(read_lags, 99)) if has_tail else None,
     )
 
 

@@ -48,7 +48,9 @@ class Client(Strict):
         description="How long received data lay unread, by the kernel's account (Linux), at the "
         "first and last piece of each answer: this much of TTFT and E2EL is the client's.",
     )
-    read_lag_p99_ms: float | None = None
+    read_lag_p99_ms: float | None = Field(
+        default=None, description="None: fewer than 662 readings, too few for a 99th percentile."
+    )
 
 
 class ServerView(Strict):

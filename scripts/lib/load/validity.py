@@ -45,7 +45,7 @@ def client_reasons(
 
 def _read_late(client: Client, ttft: Latency) -> list[str]:
     mean, p99 = client.read_lag_mean_ms, client.read_lag_p99_ms
-    if mean is None or p99 is None:
+    if mean is None:
         limit = max(limits.MAX_LOOP_LAG_P99_MS, limits.MAX_LOOP_LAG_SHARE * (ttft.p99 or 0))
         lag = client.loop_lag_p99_ms
         if lag is None or lag <= limit:
@@ -56,11 +56,14 @@ def _read_late(client: Client, ttft: Latency) -> list[str]:
         ]
     limit = max(limits.MAX_READ_LAG_MS, limits.MAX_READ_LAG_SHARE * (ttft.mean or 0))
     limit_p99 = max(limits.MAX_READ_LAG_P99_MS, limits.MAX_READ_LAG_P99_SHARE * (ttft.p99 or 0))
-    if mean <= limit and p99 <= limit_p99:
+    if mean <= limit and (p99 is None or p99 <= limit_p99):
         return []
+    tail = (
+        "" if p99 is None else f", {p99:.1f} ms at the 99th percentile (limit {limit_p99:.0f} ms)"
+    )
     return [
-        f"the client read late: received data lay unread for {mean:.1f} ms on average and "
-        f"{p99:.1f} ms at the 99th percentile (limits {limit:.0f} and {limit_p99:.0f} ms)"
+        f"the client read late: received data lay unread for {mean:.1f} ms on average "
+        f"(limit {limit:.0f} ms){tail}"
     ]
 
 
