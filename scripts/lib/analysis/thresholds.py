@@ -51,6 +51,13 @@ idle server's front end alone takes some milliseconds. The same as for an invali
 IDLE_UTILISATION = 0.8
 """GPU utilisation under this while clients wait: the engine is partly idle."""
 
+HOST_BOUND_UTILISATION = 0.5
+"""GPU utilisation under this with requests always in flight: its host feeds it too slowly. An
+H200 in eager mode was seen at 6 to 36 % with 0.1 and 7 billion parameters."""
+
+HOST_BOUND_S = 5.0
+"""A shorter point holds too few samples, each second one, to tell utilisation."""
+
 PREFIX_DECISIVE = 0.3
 """From this share of prompt tokens out of the cache, TTFT says little about cold prompts."""
 

@@ -136,6 +136,15 @@ POINT_RULES = (
         seen=point_rules.client_and_engine_disagree,
     ),
     PointRule(
+        name="GPU waits for its host",
+        cause="The engine on the CPU (scheduling, Python, starting kernels one by one) takes "
+        "longer than the GPU's work: what fewer bits save on the GPU hardly shows.",
+        next_check="CUDA graphs (no enforce-eager), the CPU's clock and free cores, a higher "
+        "load; do not judge a quantization by this point.",
+        severity="warning",
+        seen=point_rules.host_bound,
+    ),
+    PointRule(
         name="GPU throttled",
         cause="The GPU lowered its clocks: power cap or temperature.",
         next_check="Power limit, cooling, other jobs on the node; repeat before comparing.",

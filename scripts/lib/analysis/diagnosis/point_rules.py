@@ -134,6 +134,18 @@ def _both_sides(
     return sum(c for c, _ in pairs) / len(pairs), sum(s for _, s in pairs) / len(pairs)
 
 
+def host_bound(material: Material, row: PointRow) -> list[str]:
+    """The GPU rests although a closed loop always has a request for it."""
+    utilisation, seconds = value_of(row, "gpu_utilisation_mean"), value_of(row, "duration_s")
+    if row.kind != "concurrency" or utilisation is None or seconds is None:
+        return []
+    if utilisation >= limits.HOST_BOUND_UTILISATION or seconds < limits.HOST_BOUND_S:
+        return []
+    if client_bound(material, row) or api_server_bound(material, row):
+        return []
+    return [f"mean GPU utilisation, {at(row)}: {percent(utilisation)}"]
+
+
 def throttled(_: Material, row: PointRow) -> list[str]:
     """The GPU ran with a lowered clock."""
     evidence = []
