@@ -19,7 +19,7 @@ from scripts.lib.base.files import sha256_of
 from scripts.lib.report import archive as archiving
 from scripts.lib.report.archive import ArchiveError, make_archive
 from scripts.lib.report.scrub import Machine, Scrubber
-from scripts.lib.report.verify import UnreadableError, verify_archive
+from scripts.lib.report.verify import UnreadableError, same_but_for_rounding, verify_archive
 from scripts.lib.study.specs import read_study
 from scripts.make_archive import main as make_archive_main
 from scripts.summarise_study import main as summarise
@@ -284,6 +284,49 @@ def test_tables_with_new_sums_but_other_raw_records_are_found(study, project):
         "tables/points.csv differs: line 2, column output_throughput_tok_s says '999.5', "
         "the raw records give '"
     )
+
+
+def retold(study, factor):
+    """Tell every fraction in tables and summary ``factor`` times as large."""
+
+    def other(match):
+        return repr(float(match[0]) * factor)
+
+    for path in [*(study / "tables").iterdir(), study / "summary.json"]:
+        text = path.read_text()
+        path.write_text(re.sub(r"(?<![\w.:-])\d+\.\d{6,}(?![\w.:])", other, text))
+
+
+def test_the_last_digits_of_another_machine_are_no_change(study, project):
+    """Another Python or numpy adds up in another order, or more exactly."""
+    before = (study / "tables" / "points.csv").read_text()
+    retold(study, 1 + 1e-13)
+    assert (study / "tables" / "points.csv").read_text() != before
+    assert problems(make_archive(study, project / "out", project, MACHINE)) == []
+
+
+def test_digits_that_matter_are_a_change(study, project):
+    retold(study, 1 + 1e-7)
+    found = problems(make_archive(study, project / "out", project, MACHINE))
+    assert any(line.startswith("tables/points.csv differs: line 2, column ") for line in found)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("a 0.1", "a 0.10000000000000002", True),
+        ("a 1e-7 b", "a 1.0000000000000002e-07 b", True),
+        ("0", "0.0", True),
+        ("10000000001", "10000000002", False),  # counts are exact
+        ("0.1", "0.1000001", False),
+        ("0.1 b", "0.1 c", False),
+        ("1,2", "1,2,3", False),
+        ("sha 12ab", "sha 13ab", False),
+        ("0.0", "-0.0000001", False),
+    ],
+)
+def test_what_counts_as_the_same(one, other, same):
+    assert same_but_for_rounding(one, other) is same
 
 
 def test_a_summary_that_says_something_else_is_found(study, project):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import math
 import re
 import tempfile
 import zipfile
@@ -22,6 +23,8 @@ from scripts.lib.study.specs import read_study
 
 NEEDED = (MANIFEST, "summary.json", "study.json", "report/report.html")
 MOST_BYTES = 64 * 1024**3
+RELATIVE, ABSOLUTE = 1e-9, 1e-12
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
 _SUM_LINE = re.compile(r"^([0-9a-f]{64}) [ *](.+)$")
 
 
@@ -175,7 +178,9 @@ def _check_tables(root: Path, findings: Findings) -> None:
             findings.problems.append(f"tables/{name} does not follow from the raw records.")
         elif name not in kept:
             findings.problems.append(f"tables/{name} follows from the raw records but is missing.")
-        elif made[name] != kept[name] and _clean(made[name]) != _clean(kept[name]):
+        elif made[name] != kept[name] and not same_but_for_rounding(
+            _clean(kept[name]), _clean(made[name])
+        ):
             findings.problems.append(
                 f"tables/{name} differs: {_first_difference(kept[name], made[name])}."
             )
@@ -192,8 +197,29 @@ def _check_summary(root: Path, findings: Findings) -> None:
     findings.problems += [
         f"summary.json: {key} are not those of tables/analysis.json."
         for key in Analysis.model_fields
-        if key != "schema_version" and summary.get(key) != analysis.get(key)
+        if key != "schema_version"
+        and not same_but_for_rounding(json.dumps(summary.get(key)), json.dumps(analysis.get(key)))
     ]
+
+
+def same_but_for_rounding(one: str, other: str) -> bool:
+    """Say if two texts are the same, their fractions to ``RELATIVE`` of their size.
+
+    Another version of Python, numpy or pandas adds up in another order or more exactly, so the
+    last of 16 digits is no sign of a change. Whole numbers are counts: they must be equal.
+    """
+    if one == other:
+        return True
+    if _NUMBER.sub("#", one) != _NUMBER.sub("#", other):
+        return False
+    pairs = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
+    return all(_same_number(a, b) for a, b in pairs if a != b)
+
+
+def _same_number(one: str, other: str) -> bool:
+    if one.lstrip("-").isdigit() and other.lstrip("-").isdigit():
+        return int(one) == int(other)
+    return math.isclose(float(one), float(other), rel_tol=RELATIVE, abs_tol=ABSOLUTE)
 
 
 def _tables(root: Path) -> dict[str, bytes]:
@@ -227,7 +253,7 @@ def _first_difference(kept: bytes, made: bytes) -> str:
         return "its columns are not the same"
     for number, (before, after) in enumerate(zip(old[1:], new[1:], strict=False), start=2):
         for column, was, becomes in zip(old[0], before, after, strict=False):
-            if was != becomes:
+            if not same_but_for_rounding(was, becomes):
                 return (
                     f"line {number}, column {column} says {was!r}, the raw records give {becomes!r}"
                 )
