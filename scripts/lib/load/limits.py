@@ -9,7 +9,7 @@ from __future__ import annotations
 MAX_CPU_SHARE = 0.85
 """Invalid above: CPU seconds per wall second of the busiest client process."""
 
-MAX_READ_LAG_MS, MAX_READ_LAG_SHARE = 10.0, 0.05
+MAX_READ_LAG_MS, MAX_READ_LAG_SHARE = 10.0, 0.08
 """Invalid above the larger: how long received data lay unread on average, by the kernel's
 account, in ms and as a share of the mean TTFT. It is part of every TTFT."""
 
