@@ -77,3 +77,27 @@ def test_a_recommendation_keeps_what_its_headline_adds():
     found = reasons(Summary.model_validate(data))
     assert found[0] == "Provided that its kernel is shown."
     assert len(found) == 1 + len(data["decision"]["reasons"])
+
+
+def test_a_cause_that_several_variants_share_is_said_once():
+    data = sample()
+    shared = data["findings"][0] | {"rule": "GPU waits for its host", "where": "concurrency 1"}
+    data["findings"] = [
+        shared | {"variant": name, "evidence": [f"mean GPU utilisation: {share} %"]}
+        for name, share in (("bf16", 9), ("int8-w8a8", 6))
+    ] + [data["findings"][0]]
+    markdown = render_markdown(build_report(Summary.model_validate(data)))
+    assert markdown.count("GPU waits for its host (concurrency 1 of chat)") == 1
+    assert markdown.count(f"Likely cause: {shared['cause']}") == 2  # the other rule has its own
+    assert "- bf16: mean GPU utilisation: 9 %\n- int8-w8a8: mean GPU utilisation: 6 %" in markdown
+
+
+def test_findings_of_several_loads_name_them():
+    data = sample()
+    data["findings"] = [
+        data["findings"][0] | {"variant": name, "where": where}
+        for name, where in (("bf16", "concurrency 1"), ("int8-w8a8", "concurrency 4"))
+    ]
+    markdown = render_markdown(build_report(Summary.model_validate(data)))
+    assert markdown.count("TTFT up TPOT steady (chat)") == 1
+    assert "- int8-w8a8, concurrency 4: TTFT mean rose" in markdown

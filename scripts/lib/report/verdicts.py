@@ -54,29 +54,48 @@ _SEVERITIES: dict[str, Tone] = {"info": "plain", "warning": "warn", "critical": 
 
 
 def finding_blocks(summary: Summary, names: Names) -> list[Block]:
-    """Return each diagnosis as a box: evidence, likely cause, next check."""
+    """Return each diagnosis as a box: evidence, likely cause, next check.
+
+    Variants to which the same happened under the same workload share a box.
+    """
     if not summary.findings:
         return [Text("No rule of the diagnosis found anything to report.", "muted")]
-    return [_finding(finding, names) for finding in summary.findings]
+    groups: dict[tuple[str, str | None, str], list[Finding]] = {}
+    for finding in summary.findings:
+        groups.setdefault((finding.rule, finding.workload, finding.cause), []).append(finding)
+    return [_finding(group, names) for group in groups.values()]
 
 
-def _finding(finding: Finding, names: Names) -> Callout:
+def _finding(group: list[Finding], names: Names) -> Callout:
+    first = group[0]
     title = " ".join(
         word.upper() if word in ("ttft", "tpot", "kv", "slo", "gpu", "oom", "api") else word
-        for word in finding.rule.replace("-", " ").replace("_", " ").split()
+        for word in first.rule.replace("-", " ").replace("_", " ").split()
     )
     title = title[:1].upper() + title[1:]
-    where = f"{finding.where} of {finding.workload}" if finding.workload else finding.where
-    evidence = list(finding.evidence[:MOST_EVIDENCE])
-    if len(finding.evidence) > MOST_EVIDENCE:
-        evidence.append(f"and {len(finding.evidence) - MOST_EVIDENCE} more in summary.json")
+    same_place = len({finding.where for finding in group}) == 1
+    places = [first.where if same_place else None, first.workload]
+    where = " of ".join(place for place in places if place)
+    evidence = [line for finding in group for line in _evidence(finding, len(group), same_place)]
     blocks: list[Block] = [
         Bullets(evidence),
-        Text(f"Likely cause: {finding.cause}"),
-        Text(f"Next check: {finding.next_check}"),
+        Text(f"Likely cause: {first.cause}"),
+        Text(f"Next check: {first.next_check}"),
     ]
-    tag = names.tag(finding.variant) if finding.variant else None
-    return Callout(f"{title} ({where})", _SEVERITIES[finding.severity], blocks, tag)
+    tag = names.tag(first.variant) if first.variant and len(group) == 1 else None
+    title += f" ({where})" if where else ""
+    return Callout(title, _SEVERITIES[first.severity], blocks, tag)
+
+
+def _evidence(finding: Finding, sharing: int, same_place: bool) -> list[str]:
+    """Return a finding's evidence; in a box that variants share, each line names its own."""
+    lines = list(finding.evidence[:MOST_EVIDENCE])
+    if len(finding.evidence) > MOST_EVIDENCE:
+        lines.append(f"and {len(finding.evidence) - MOST_EVIDENCE} more in summary.json")
+    if sharing == 1:
+        return lines
+    whose = ", ".join(name for name in (finding.variant, not same_place and finding.where) if name)
+    return [f"{whose}: {line}" if whose else line for line in lines]
 
 
 def decision(summary: Summary, names: Names) -> Section:
