@@ -121,7 +121,6 @@ def test_a_damaged_file_is_found(hub, client):
     [
         ({"repo": "someone/else"}, "someone/else is not on the hub for you: check the name"),
         ({"revision": "f" * 40}, f"someone/tiny has no commit {'f' * 40}: copy the full commit"),
-        ({"repo": "a/b/c"}, 'hub.repo is "a/b/c", which is no "owner/name"'),
         ({"allow_patterns": ["*.md"]}, "has no weights that vLLM serves"),
         (
             {"offline": True},
