@@ -10,7 +10,7 @@ from scripts.lib.base.console import Console, run_job
 from scripts.lib.base.files import write_json
 from scripts.lib.base.model_files import read_model
 from scripts.lib.jobs.preflight import check_machine
-from scripts.lib.jobs.serving import ServedVariant
+from scripts.lib.jobs.serving import ServedVariant, add_served_variant
 from scripts.lib.telemetry.host import Host
 
 
@@ -18,23 +18,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, check, and write ``preflight/<variant>.json``."""
     parser = argparse.ArgumentParser("python -m scripts.check_machine", description=__doc__)
     parser.add_argument("--host", type=Path, required=True, help="host.json")
-    parser.add_argument("--variant", type=Path, required=True, help="its spec")
-    parser.add_argument("--engine-spec", type=Path, required=True, help="specs/engines/<name>.json")
-    parser.add_argument("--engine", type=Path, required=True, help="engines/<name>.json")
-    parser.add_argument("--checkpoint", type=Path, required=True, help="its manifest")
+    add_served_variant(parser)
     parser.add_argument("--output", type=Path, required=True, help="preflight/<variant>.json")
     parser.add_argument("--log", type=Path, help="keep here what is said")
     options = parser.parse_args(arguments)
     console = Console(f"{options.variant.stem} · machine", options.log)
 
     def job() -> None:
-        served = ServedVariant.read(
-            variant=options.variant,
-            engine=options.engine_spec,
-            info=options.engine,
-            manifest=options.checkpoint,
-            folder=options.output.parent,
-        )
+        served = ServedVariant.of(options)
         preflight = check_machine(served, read_model(options.host, Host))
         write_json(options.output, preflight)
         for warning in preflight.warnings:

@@ -10,7 +10,7 @@ from scripts.lib.base.console import Console, run_job
 from scripts.lib.base.model_files import read_model
 from scripts.lib.jobs.degraded import refusal
 from scripts.lib.jobs.load_job import clear_folder, measure_load
-from scripts.lib.jobs.serving import ServedVariant
+from scripts.lib.jobs.serving import ServedVariant, add_served_variant
 from scripts.lib.study.specs import WorkloadSpec, read_study
 from scripts.lib.telemetry.host import Host
 
@@ -20,10 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m scripts.measure_load", description=__doc__)
     parser.add_argument("--study", type=Path, required=True, help="study.json")
     parser.add_argument("--host", type=Path, required=True, help="host.json")
-    parser.add_argument("--variant", type=Path, required=True, help="its spec")
-    parser.add_argument("--engine-spec", type=Path, required=True, help="specs/engines/<name>.json")
-    parser.add_argument("--engine", type=Path, required=True, help="engines/<name>.json")
-    parser.add_argument("--checkpoint", type=Path, required=True, help="its manifest")
+    add_served_variant(parser)
     parser.add_argument("--workload", type=Path, required=True, help="its spec")
     parser.add_argument("--session", type=int, required=True, help="its number, from 1 on")
     parser.add_argument("--output", type=Path, required=True, help="load.json")
@@ -33,13 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console(name, options.log)
 
     def job() -> None:
-        served = ServedVariant.read(
-            variant=options.variant,
-            engine=options.engine_spec,
-            info=options.engine,
-            manifest=options.checkpoint,
-            folder=options.output.parent,
-        )
+        served = ServedVariant.of(options)
         study, host = read_study(options.study), read_model(options.host, Host)
         clear_folder(served.folder)
         measure_load(

@@ -9,17 +9,14 @@ from pathlib import Path
 from scripts.lib.base.console import Console, run_job
 from scripts.lib.base.model_files import read_model
 from scripts.lib.jobs.quality_job import clear_folder, probe_quality
-from scripts.lib.jobs.serving import ServedVariant
+from scripts.lib.jobs.serving import ServedVariant, add_served_variant
 from scripts.lib.study.specs import ProbesSpec
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and ask; ``quality.json`` is written last."""
     parser = argparse.ArgumentParser("python -m scripts.probe_quality", description=__doc__)
-    parser.add_argument("--variant", type=Path, required=True, help="its spec")
-    parser.add_argument("--engine-spec", type=Path, required=True, help="specs/engines/<name>.json")
-    parser.add_argument("--engine", type=Path, required=True, help="engines/<name>.json")
-    parser.add_argument("--checkpoint", type=Path, required=True, help="its manifest")
+    add_served_variant(parser)
     parser.add_argument("--probes", type=Path, required=True, help="specs/probes/quality.json")
     parser.add_argument("--output", type=Path, required=True, help="quality.json")
     parser.add_argument("--log", type=Path, help="keep here what is said")
@@ -27,13 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console(f"{options.variant.stem} · quality", options.log)
 
     def job() -> None:
-        served = ServedVariant.read(
-            variant=options.variant,
-            engine=options.engine_spec,
-            info=options.engine,
-            manifest=options.checkpoint,
-            folder=options.output.parent,
-        )
+        served = ServedVariant.of(options)
         quality = read_model(options.probes, ProbesSpec).quality
         clear_folder(served.folder)
         probe_quality(served, quality, console=console)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import signal
 import socket
@@ -54,6 +55,17 @@ class ServedVariant:
     manifest: Manifest
     folder: Path
     project: Path
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> ServedVariant:
+        """Read what :func:`add_served_variant` put on a job's command line."""
+        return cls.read(
+            variant=options.variant,
+            engine=options.engine_spec,
+            info=options.engine,
+            manifest=options.checkpoint,
+            folder=options.output.parent,
+        )
 
     @classmethod
     def read(
@@ -110,6 +122,14 @@ class Serving:
             return self.server.alive
         with httpx.Client(timeout=ASK_AGAIN_S, trust_env=False) as client:
             return answers(client, self.url)
+
+
+def add_served_variant(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a variant's spec, engine and checkpoint."""
+    parser.add_argument("--variant", type=Path, required=True, help="its spec")
+    parser.add_argument("--engine-spec", type=Path, required=True, help="specs/engines/<name>.json")
+    parser.add_argument("--engine", type=Path, required=True, help="engines/<name>.json")
+    parser.add_argument("--checkpoint", type=Path, required=True, help="its manifest")
 
 
 class StartFailed(Exception):
