@@ -10,6 +10,7 @@ from pathlib import Path
 from scripts.lib.analysis.analyse import analyse_study
 from scripts.lib.analysis.points.records import RecordError
 from scripts.lib.analysis.tables import TableError, write_tables
+from scripts.lib.base.command_line import run_main
 from scripts.lib.study.specs import read_study
 
 
@@ -38,4 +39,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from scripts.lib.base.command_line import run_main
 from scripts.lib.quality.completions import CompletionError, load_completions
 from scripts.lib.quality.grading import grade_all, unknown_ids
 from scripts.lib.quality.probes import ProbeError, read_probe_files
@@ -49,4 +50,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

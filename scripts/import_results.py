@@ -16,6 +16,7 @@ from scripts.lib.analysis.importer import import_study
 from scripts.lib.analysis.points.records import RecordError
 from scripts.lib.analysis.study_folder import StudyFolder
 from scripts.lib.analysis.tables import TableError, write_tables
+from scripts.lib.base.command_line import run_main
 from scripts.lib.base.files import write_json, write_text
 from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.engine.startup import Startup
@@ -116,4 +117,4 @@ def _judge_command(study: Study, folder: Path, variant: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_main(main)

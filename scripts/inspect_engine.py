@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
+from scripts.lib.base.command_line import run_main
 from scripts.lib.base.console import Console, run_job
 from scripts.lib.base.files import write_json
 from scripts.lib.base.model_files import read_model
@@ -35,4 +35,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

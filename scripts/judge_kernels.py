@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from scripts.lib.base.command_line import run_main
 from scripts.lib.base.files import write_json
 from scripts.lib.base.model_files import read_model
 from scripts.lib.checkpoints.manifest import Manifest
@@ -76,4 +77,4 @@ def _loads(startups: list[Path]) -> list[LoadResult]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

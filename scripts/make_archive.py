@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from scripts.lib.base.command_line import run_main
 from scripts.lib.report.archive import ArchiveError, make_archive
 
 
@@ -17,12 +18,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--project", type=Path, default=Path(), help="the project's folder")
     options = parser.parse_args(arguments)
     try:
-        print(make_archive(options.results, options.output, options.project))
+        archive = make_archive(options.results, options.output, options.project)
     except (ArchiveError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
+    print(archive)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

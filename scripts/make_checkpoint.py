@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
+from scripts.lib.base.command_line import run_main
 from scripts.lib.base.console import Console, run_job
 from scripts.lib.base.files import write_json
 from scripts.lib.base.model_files import read_model
@@ -61,4 +61,4 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from scripts.lib.base.command_line import run_main
 from scripts.lib.base.files import write_json
 from scripts.lib.base.model_files import read_model
 from scripts.lib.plan.models import Plan
@@ -30,13 +31,14 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("give --show PLAN.json ..., or --study, --variant and --output")
     try:
         if options.show:
-            plans = [read_model(path, Plan) for path in options.show]
-            print(render_plan(plans), end="")
+            said = render_plan([read_model(path, Plan) for path in options.show])
         else:
             _plan(options)
+            said = ""
     except (PlanError, OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
+    print(said, end="")
     return 0
 
 
@@ -51,4 +53,4 @@ def _plan(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from scripts.lib.base.command_line import run_main
 from scripts.lib.base.files import canonical_json
 from scripts.lib.base.printed_text import decode, why_unreadable
 from scripts.lib.telemetry.metrics_text import parse_metrics
@@ -26,4 +27,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

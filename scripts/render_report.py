@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from scripts.lib.analysis.summary import Summary
+from scripts.lib.base.command_line import run_main
 from scripts.lib.base.model_files import ModelError, read_model
 from scripts.lib.report.render import write_report
 
@@ -32,4 +33,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

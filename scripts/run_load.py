@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from scripts.lib.base.command_line import run_main
 from scripts.lib.base.files import write_json
 from scripts.lib.base.model_files import first_problem
 from scripts.lib.load.bodies import base_url
@@ -19,7 +20,7 @@ from scripts.lib.load.results import LoadResult
 from scripts.lib.load.samples import DatasetError
 from scripts.lib.load.session import LoadSession
 from scripts.lib.study.models import Slo, SloSearch, Workload
-from scripts.lib.telemetry.sampler import scrape_metrics
+from scripts.lib.telemetry.sampler import Sampler, scrape_metrics
 
 
 class SpecError(ValueError):
@@ -67,9 +68,15 @@ def measure(options: argparse.Namespace) -> LoadResult:
         slo_search=search,
         progress=ConsoleProgress(),
     )
+    url = base_url(options.url)
     try:
         session.prepare()
-        result = session.run(options.url, scrape=lambda: scrape_metrics(base_url(options.url)))
+        with Sampler(url, options.output, origin=session.origin_s, gpus=[]) as sampler:
+            result = session.run(
+                url,
+                scrape=lambda: scrape_metrics(url),
+                kv_usage_peak=sampler.kv_usage_peak,
+            )
     finally:
         session.close()
     result = result.model_copy(update={"url_kind": "attached"})
@@ -108,4 +115,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from scripts.lib.analysis.assemble import assemble
 from scripts.lib.analysis.decision.alerts import alerts_text
+from scripts.lib.base.command_line import run_main
 from scripts.lib.base.files import write_json, write_text
 from scripts.lib.base.model_files import ModelError
 from scripts.lib.study.specs import read_study
@@ -35,4 +36,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
+from scripts.lib.base.command_line import run_main
 from scripts.lib.base.files import write_text_if_changed
 from scripts.lib.study.json_schema import study_schema
 from scripts.lib.study.reference import reference
@@ -25,4 +25,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)
