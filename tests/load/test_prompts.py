@@ -32,7 +32,9 @@ def conversations(pairs: list[tuple[str, ...]]) -> list[dict]:
 
 
 @pytest.mark.parametrize(
-    "make", [byte_level, word_level, metaspace, lambda: byte_level(bos=True)], ids=str
+    "make",
+    [byte_level, word_level, metaspace, lambda: byte_level(bos=True)],
+    ids=["byte_level", "word_level", "metaspace", "byte_level_bos"],
 )
 @pytest.mark.parametrize("length", [1, 2, 32, 300])
 def test_random_prompts_have_the_exact_length(make, length):
