@@ -81,13 +81,13 @@ LOAD_CODE = SERVING_CODE + [
     )
     if not path.endswith(("progress.py", "benchmark_file.py", "other_formats.py"))
 ]
-PROBE_CODE = SERVING_CODE + [
-    path
-    for path in code("lib/quality/**/*.py", "lib/jobs/quality_job.py")
-    if not path.endswith("compare.py")
-]
-
-
+PROBE_CODE = SERVING_CODE + code("lib/quality/asking.py", "lib/jobs/quality_job.py")
+GRADE_CODE = code(
+    "lib/quality/grading.py",
+    "lib/quality/degenerate.py",
+    "lib/quality/graders/*.py",
+    "lib/quality/sandbox/*.py",
+)
 PLAN_CODE = code("lib/plan/*.py") + sorted(
     map(str, Path("config/reference").glob("*.yaml"))
 )

@@ -1,4 +1,4 @@
-"""Quality probes: what each variant answers."""
+"""Quality probes: what each variant answers, and what its answers are worth."""
 
 
 rule probe_quality:
@@ -13,7 +13,8 @@ rule probe_quality:
         manifest=checkpoint_of_variant,
         preflight="results/{study}/preflight/{variant}.json",
     output:
-        "results/{study}/quality/{variant}/quality.json",
+        asked="results/{study}/quality/{variant}/asked.json",
+        completions="results/{study}/quality/{variant}/completions.jsonl.gz",
     log:
         "logs/{study}/probe_quality/{variant}.log",
     priority: -1
@@ -27,6 +28,31 @@ rule probe_quality:
             --engine-spec {input.engine_spec:q} \
             --engine {input.engine:q} \
             --checkpoint {input.manifest:q} \
+            --probes {input.probes:q} \
+            --output {output.asked:q} \
+            --log {log:q}
+        """
+
+
+rule grade_quality:
+    """Grade recorded answers: a better grader needs no server."""
+    input:
+        code=GRADE_CODE,
+        asked="results/{study}/quality/{variant}/asked.json",
+        completions="results/{study}/quality/{variant}/completions.jsonl.gz",
+        probes="results/{study}/specs/probes/quality.json",
+        probe_files=files_of_probes,
+    output:
+        "results/{study}/quality/{variant}/quality.json",
+    log:
+        "logs/{study}/grade_quality/{variant}.log",
+    resources:
+        measurement=1,
+    shell:
+        """
+        python -m scripts.grade_quality \
+            --asked {input.asked:q} \
+            --completions {input.completions:q} \
             --probes {input.probes:q} \
             --output {output:q} \
             --log {log:q}

@@ -14,11 +14,11 @@ from scripts.lib.study.specs import ProbesSpec
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse the command line and ask; ``quality.json`` is written last."""
+    """Parse the command line and ask; ``asked.json`` is written last."""
     parser = argparse.ArgumentParser("python -m scripts.probe_quality", description=__doc__)
     add_served_variant(parser)
     parser.add_argument("--probes", type=Path, required=True, help="specs/probes/quality.json")
-    parser.add_argument("--output", type=Path, required=True, help="quality.json")
+    parser.add_argument("--output", type=Path, required=True, help="asked.json")
     parser.add_argument("--log", type=Path, help="keep here what is said")
     options = parser.parse_args(arguments)
     console = Console(f"{options.variant.stem} · quality", options.log)

@@ -10,11 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from grading_helpers import item
 
+from scripts.lib.quality.asking import ask_probes
 from scripts.lib.quality.compare import compare_to_baseline, similarity
 from scripts.lib.quality.completions import load_completions, write_completions
-from scripts.lib.quality.grading import grade_all
-from scripts.lib.quality.results import ItemResult, QualityResult
-from scripts.lib.quality.run import run_probes
+from scripts.lib.quality.grading import grade_all, grade_records
+from scripts.lib.quality.results import AskedProbes, ItemResult, QualityResult
 from scripts.lib.study.models import Quality
 
 WEATHER = {
@@ -72,6 +72,7 @@ def asking(name, grader, tools=None, max_tokens=None):
     return made.model_copy(update={"id": name, "messages": messages, "max_tokens": max_tokens})
 
 
+ASKED = AskedProbes(variant="v", probe_files={}, settings={})
 NUMBER = {"kind": "number", "expected": 42}
 TOOL = {"kind": "tool", "expected": [{"name": "get_weather"}]}
 CALL = {"id": "1", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
@@ -114,7 +115,8 @@ def test_answers_are_graded_and_errors_are_kept(server, tmp_path):
         asking("odd", NUMBER),
     ]
     quality = Quality(seed=7, max_tokens=99)
-    results, records = run_probes(server.url, "m", items, quality, progress=False)
+    records = ask_probes(server.url, "m", items, quality, progress=False)
+    results = grade_records(ASKED, items, records).items
     assert [r.id for r in results] == [i.id for i in items]
     assert [r.passed for r in results] == [True, False, True, None, None, None]
     assert results[0].output_tokens == 4
@@ -142,7 +144,7 @@ def _same_grades_from_the_file(items, results, records, folder):
 
 def test_what_is_sent(server):
     items = [asking("right", NUMBER, max_tokens=7), asking("call", TOOL, [WEATHER])]
-    run_probes(server.url, "m", items, Quality(seed=7, max_tokens=99), progress=False)
+    ask_probes(server.url, "m", items, Quality(seed=7, max_tokens=99), progress=False)
     first, second = server.bodies
     assert first == {
         "model": "m",
@@ -160,21 +162,33 @@ def test_what_is_sent(server):
 def test_no_more_at_once_than_asked_for(server, concurrency):
     items = [asking("right", NUMBER).model_copy(update={"id": str(i)}) for i in range(9)]
     quality = Quality(concurrency=concurrency)
-    run_probes(server.url, "m", items, quality, progress=False)
+    ask_probes(server.url, "m", items, quality, progress=False)
     assert server.most_running <= concurrency
     assert len(server.bodies) == 9
 
 
 def test_a_server_that_is_gone():
-    results, records = run_probes(
-        "http://127.0.0.1:9", "m", [asking("right", NUMBER)], Quality(), progress=False
-    )
-    assert results[0].passed is None
+    items = [asking("right", NUMBER)]
+    records = ask_probes("http://127.0.0.1:9", "m", items, Quality(), progress=False)
+    (result,) = grade_records(ASKED, items, records).items
+    assert result.passed is None
     assert records[0]["error"].startswith("ConnectError")
 
 
+def test_answers_to_other_probes_are_not_graded(server):
+    records = ask_probes(server.url, "m", [asking("right", NUMBER)], Quality(), progress=False)
+    with pytest.raises(ValueError, match="not those of the probe files; ask the probes again"):
+        grade_records(ASKED, [asking("wrong", NUMBER)], records)
+
+
+def test_what_was_not_asked_has_no_grades():
+    asked = ASKED.model_copy(update={"not_applicable": "its weights are random"})
+    result = grade_records(asked, [asking("right", NUMBER)], [])
+    assert (result.items, result.not_applicable) == ([], "its weights are random")
+
+
 def test_progress_tells_what_is_left(server, capsys):
-    run_probes(server.url, "m", [asking("right", NUMBER)], Quality(), progress=True)
+    ask_probes(server.url, "m", [asking("right", NUMBER)], Quality(), progress=True)
     assert "1/1" in capsys.readouterr().err
 
 

@@ -4,7 +4,13 @@ import json
 import os
 import time
 
-AFTER_SERVING = {"judge_kernels", "build_tables", "summarise_study", "render_report"}
+AFTER_SERVING = {
+    "judge_kernels",
+    "grade_quality",
+    "build_tables",
+    "summarise_study",
+    "render_report",
+}
 
 
 def touch_all(root) -> None:
@@ -103,7 +109,14 @@ def test_code_that_judges_starts_no_server(finished):
         append(finished.root / "scripts/lib" / name, "\n# changed\n")
     append(finished.root / "config/reference/gpus.yaml", "# changed\n")
     jobs = finished.planned()
-    assert set(jobs) == AFTER_SERVING | {"plan_variant"}
+    assert set(jobs) == AFTER_SERVING - {"grade_quality"} | {"plan_variant"}
+
+
+def test_a_better_grader_grades_what_was_answered(finished):
+    append(finished.root / "scripts/lib/quality/graders/number.py", "\n# changed\n")
+    jobs = finished.planned()
+    assert jobs.pop("grade_quality") == 2
+    assert set(jobs) == {"build_tables", "summarise_study", "render_report"}
 
 
 def test_a_probe_file_asks_the_probes_again_only(finished):
@@ -163,4 +176,4 @@ def test_nothing_is_quantized_beside_a_measurement(workspace):
     done = workspace.snakemake("-n", "--cores", "8")
     jobs = [part for part in done.stdout.split("\nrule ") if "resources:" in part]
     alone = {part.partition(":")[0] for part in jobs if "measurement=1" in part}
-    assert alone == {"make_checkpoint", "measure_load", "probe_quality"}
+    assert alone == {"make_checkpoint", "measure_load", "probe_quality", "grade_quality"}

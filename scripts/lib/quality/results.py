@@ -1,4 +1,4 @@
-"""What the quality probes of one variant gave (``quality.json``)."""
+"""What the quality probes of one variant gave (``asked.json``, ``quality.json``)."""
 
 from __future__ import annotations
 
@@ -33,14 +33,19 @@ class ItemResult(Strict):
         return None
 
 
-class QualityResult(Strict):
-    """``quality.json``: all items of one variant."""
+class AskedProbes(Strict):
+    """``asked.json``: how one variant was asked; its answers are in ``completions.jsonl.gz``."""
 
     schema_version: int = SCHEMA_VERSION
     variant: str
-    items: list[ItemResult]
     probe_files: dict[str, str] = Field(description="Probe file -> SHA-256.")
     settings: dict[str, object] = Field(description="temperature, seed, max_tokens, ...")
     not_applicable: str | None = Field(
         default=None, description="Why no quality was measured (dummy weights, start failed)."
     )
+
+
+class QualityResult(AskedProbes):
+    """``quality.json``: how one variant was asked, and all its items, graded."""
+
+    items: list[ItemResult]

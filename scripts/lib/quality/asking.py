@@ -1,4 +1,4 @@
-"""Asks a server the probes and grades what it answers."""
+"""Asks a server the probes and keeps what it answers; grading is another job."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from typing import Any
 import httpx
 from tqdm import tqdm
 
-from scripts.lib.quality.completions import Completion
-from scripts.lib.quality.grading import grade_completion
 from scripts.lib.quality.probes import ProbeItem
-from scripts.lib.quality.results import ItemResult
 from scripts.lib.study.models import Quality
 
 REQUEST_TIMEOUT_S = 300.0
@@ -22,17 +19,17 @@ TOOL_FLAGS = "--enable-auto-tool-choice --tool-call-parser NAME (hermes for Qwen
 Records = list[dict[str, Any]]
 
 
-def run_probes(
+def ask_probes(
     url: str,
     model: str,
     items: Sequence[ProbeItem],
     quality: Quality,
     *,
     progress: bool = True,
-) -> tuple[list[ItemResult], Records]:
-    """Ask every item once, at ``quality.concurrency``, and grade the answers.
+) -> Records:
+    """Ask every item once, at ``quality.concurrency``.
 
-    Nothing is asked twice: a failed request is a result with its ``error`` and no grade.
+    Nothing is asked twice: a failed request is a record with its ``error`` and no text.
 
     Args:
         url: The server's address, e.g. ``http://127.0.0.1:8000``.
@@ -42,12 +39,10 @@ def run_probes(
         progress: Whether to show a bar with the time left on standard error.
 
     Returns:
-        The graded items and the raw completions ``{id, text, tool_calls, finish_reason, usage,
-        duration_s, error}``, both in the order of ``items``.
+        ``{id, messages, text, tool_calls, finish_reason, usage, duration_s, error}`` of each
+        item, in the order of ``items``; ``duration_s`` from sending to the last byte.
     """
-    records = asyncio.run(_ask_all(url, model, items, quality, progress=progress))
-    results = [_result(item, record) for item, record in zip(items, records, strict=True)]
-    return results, records
+    return asyncio.run(_ask_all(url, model, items, quality, progress=progress))
 
 
 def request_body(item: ProbeItem, model: str, quality: Quality) -> dict[str, Any]:
@@ -89,7 +84,13 @@ async def _ask_all(
 
 async def _ask(client: httpx.AsyncClient, item: ProbeItem, body: dict[str, Any]) -> dict[str, Any]:
     """Return the raw completion of one item, or its error."""
-    record: dict[str, Any] = {"id": item.id, "text": None, "tool_calls": [], "finish_reason": None}
+    record: dict[str, Any] = {
+        "id": item.id,
+        "messages": item.messages,
+        "text": None,
+        "tool_calls": [],
+        "finish_reason": None,
+    }
     begin = time.perf_counter()
     try:
         response = await client.post("/v1/chat/completions", json=body)
@@ -127,17 +128,3 @@ def _refusal(response: httpx.Response, item: ProbeItem) -> str:
     if item.tools and response.status_code == httpx.codes.BAD_REQUEST and "tool" in reason:
         return f"{reason}; for tool calls start the server with {TOOL_FLAGS}"
     return reason
-
-
-def _result(item: ProbeItem, record: dict[str, Any]) -> ItemResult:
-    graded = grade_completion(item, Completion.model_validate(record))
-    usage = record.get("usage") or {}
-    return ItemResult(
-        **graded.model_dump(),
-        text=record["text"] or "",
-        tool_calls=[call for call in record["tool_calls"] if isinstance(call, dict)],
-        finish_reason=record["finish_reason"],
-        output_tokens=usage.get("completion_tokens"),
-        duration_s=record["duration_s"],
-        error=record.get("error"),
-    )
