@@ -6,6 +6,7 @@ import argparse
 import json
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -71,12 +72,13 @@ def measure(options: argparse.Namespace) -> LoadResult:
     url = base_url(options.url)
     try:
         session.prepare()
-        with Sampler(url, options.output, origin=session.origin_s, gpus=[]) as sampler:
-            result = session.run(
-                url,
-                scrape=lambda: scrape_metrics(url),
-                kv_usage_peak=sampler.kv_usage_peak,
-            )
+        scrape = partial(scrape_metrics, url)
+        if search is None or slo is None or slo.kv_usage_max is None:
+            result = session.run(url, scrape=scrape)
+        else:  # the search judges the KV cache by its samples
+            options.output.mkdir(parents=True, exist_ok=True)
+            with Sampler(url, options.output, origin=session.origin_s, gpus=[]) as sampler:
+                result = session.run(url, scrape=scrape, kv_usage_peak=sampler.kv_usage_peak)
     finally:
         session.close()
     result = result.model_copy(update={"url_kind": "attached"})

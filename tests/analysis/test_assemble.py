@@ -45,6 +45,26 @@ def run(folder, *more):
     return Summary.model_validate(read_json(output))
 
 
+def test_a_disturbed_run_at_every_point_does_not_leave_a_study_undecided(tmp_path):
+    """Two sound repetitions of three are there: each row says which one is not in it."""
+    folder = write_study(tmp_path, Recipe())
+    for number, path in enumerate(sorted(folder.glob("runs/*/*/session*/load.json"))):
+        load = read_json(path)
+        for point in load["points"]:
+            if point["repetition"] == 1 + number % 3:
+                point |= {"valid": False, "invalid_reasons": ["the client sent late"]}
+        write_json(path, load)
+    write_tables(folder / "tables", analyse_study(read_study(folder / "study.json"), folder))
+    summary = run(folder)
+    assert summary.decision.outcome == "recommended"
+    assert all(row.valid and row.runs == 2 and len(row.left_out) == 1 for row in summary.points)
+    text = " ".join(summary.decision.limitations)
+    assert "9 runs were disturbed and left out of the numbers; the first, bf16 on chat" in text
+    assert "repetition 1: the client sent late" in text
+    gate = next(g for g in summary.decision.candidates[0].gates if g.gate == "valid")
+    assert gate.why.endswith("; 3 of their 9 runs were disturbed and are left out")
+
+
 def test_a_whole_study_becomes_a_summary_and_alerts(folder):
     summary = run(folder, "--alerts", str(folder / "alerts.yaml"))
     assert [v.name for v in summary.variants] == ["bf16", "int4-w4a16", "int8-w8a8"]

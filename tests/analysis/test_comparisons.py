@@ -97,11 +97,41 @@ def test_single_runs_are_undecided_and_say_why(recorded):
         assert comparison.p_adjusted is None
 
 
-def test_an_invalid_run_leaves_its_point_out(recorded):
+def with_reasons(digests, numbers, reasons, **values):
+    """Return the digests, those of the given numbers declared invalid."""
+    update = {"valid": False, "invalid_reasons": reasons, **values}
+    return [
+        replace(d, point=d.point.model_copy(update=update)) if number in numbers else d
+        for number, d in enumerate(digests)
+    ]
+
+
+def test_an_invalid_run_leaves_itself_out(recorded):
+    """Only the two sound runs of the point are compared; an absurd third changes nothing."""
     rng = np.random.default_rng(4)
     digests = resampling.simulate_study(rng, recorded, resampling.draw_spread)
-    bad = digests[0].point.model_copy(update={"valid": False, "invalid_reasons": ["client late"]})
-    digests[0] = replace(digests[0], point=bad)
+    absurd = {"output_throughput_tok_s": 1.0}
+    found = compare(
+        resampling.study_of_two(), with_reasons(digests, {0}, ["client late"], **absurd)
+    )
+    (first,) = [c for c in found if c.level == 1 and c.metric.startswith("output")]
+    own = [d.point.output_throughput_tok_s for d in digests if d.level == 1]
+    assert first.ratio == pytest.approx(
+        np.exp(np.mean(np.log(own[3:])) - np.mean(np.log(own[1:3])))
+    )
+    assert first.outcome == "undecided"
+    assert first.why.startswith("2 runs a side")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "values"),
+    [({0, 1}, {"reasons": ["client late"]}), ({0}, {"reasons": ["1 failed"], "failed": 1})],
+    ids=["too few sound runs", "failed requests"],
+)
+def test_an_invalid_point_is_left_out(recorded, numbers, values):
+    rng = np.random.default_rng(4)
+    digests = resampling.simulate_study(rng, recorded, resampling.draw_spread)
+    digests = with_reasons(digests, numbers, **values)
     levels = {c.level for c in compare(resampling.study_of_two(), digests)}
     assert levels == {10, 100, 300}
 

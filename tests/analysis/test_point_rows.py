@@ -145,14 +145,78 @@ def test_a_point_of_a_slow_client_is_not_judged(tmp_path):
     assert row.metrics["client_cpu_share"].value == 0.99
 
 
-def test_one_bad_run_of_three_makes_the_row_invalid_and_says_so(tmp_path):
+def three_runs(tmp_path, bad):
+    """Return the rows of three repetitions at concurrency 4, of which some are changed."""
     recipe = Recipe(speeds={"bf16": Speed()}, levels=[4])
     points = factories.simulate_session(recipe, "bf16", np.random.default_rng(0))
-    bad = points[1][0].model_copy(update={"valid": False, "invalid_reasons": ["late sends"]})
-    factories.write_run(tmp_path, "bf16", "chat", [points[0], (bad, points[1][1]), points[2]])
-    row = rows_of(tmp_path, recipe)["bf16", 4]
+    points = [
+        (point.model_copy(update=bad.get(number, {})), records)
+        for number, (point, records) in enumerate(points, start=1)
+    ]
+    factories.write_run(tmp_path, "bf16", "chat", points)
+    return rows_of(tmp_path, recipe)["bf16", 4], [point for point, _ in points]
+
+
+def late(**values):
+    return {"valid": False, "invalid_reasons": ["late sends"], **values}
+
+
+def test_one_spoiled_run_of_three_is_left_out_and_said_so(tmp_path):
+    spoiled = late(output_throughput_tok_s=1.0, output_tokens=1)
+    row, points = three_runs(tmp_path, {2: spoiled})
+    assert row.valid
+    assert row.slo_pass is True
+    assert (row.runs, row.sent, row.invalid_reasons) == (2, 80, [])
+    assert row.left_out == [
+        "2 of 3 repetitions stand behind the numbers, without repetition 2: late sends"
+    ]
+    rates = [points[i].output_throughput_tok_s for i in (0, 2)]
+    assert row.metrics["output_throughput_tok_s"].value == pytest.approx(np.mean(rates))
+    assert row.metrics["ttft_p50_ms"].n == 80
+
+
+def test_two_spoiled_runs_of_three_make_the_row_invalid(tmp_path):
+    row, _ = three_runs(tmp_path, {1: late(), 2: late()})
     assert not row.valid
-    assert row.invalid_reasons == ["late sends (in 1 of 3 runs)"]
+    assert row.slo_pass is None
+    assert row.invalid_reasons == ["late sends (in 2 of 3 runs)"]
+    assert (row.runs, row.left_out) == (3, [])
+
+
+def test_a_run_with_failed_requests_is_never_left_out(tmp_path):
+    failing = {"failed": 4, "completed": 36, "valid": False}
+    reasons = ["4 of 40 requests failed"]
+    row, _ = three_runs(tmp_path, {2: {**failing, "invalid_reasons": reasons}})
+    assert not row.valid
+    assert (row.runs, row.left_out, row.invalid_reasons) == (
+        3,
+        [],
+        ["4 of 40 requests failed (in 1 of 3 runs)"],
+    )
+    assert row.slo_pass is False
+
+
+def test_failed_requests_count_where_the_client_was_late_too(tmp_path):
+    reasons = ["4 of 40 requests failed", "late sends"]
+    failing = {"failed": 4, "completed": 36, "valid": False, "invalid_reasons": reasons}
+    row, _ = three_runs(tmp_path, {2: failing})
+    assert not row.valid
+    assert row.slo_pass is False
+    assert (row.runs, row.completed, row.sent) == (2, 116, 120)
+    assert "without repetition 2 (its failed requests count all the same)" in row.left_out[0]
+
+
+def test_left_out_runs_are_named_with_their_session(tmp_path):
+    recipe = Recipe(speeds={"bf16": Speed()}, levels=[4], sessions=2, repetitions=2)
+    for session in (1, 2):
+        points = factories.simulate_session(recipe, "bf16", np.random.default_rng(session))
+        if session == 2:
+            points[0] = (points[0][0].model_copy(update=late()), points[0][1])
+        factories.write_run(tmp_path, "bf16", "chat", points, session=session)
+    row = rows_of(tmp_path, recipe)["bf16", 4]
+    assert row.left_out == [
+        "3 of 4 repetitions stand behind the numbers, without session 2, repetition 1: late sends"
+    ]
 
 
 def test_an_unmeasured_limit_is_not_passed(tmp_path):

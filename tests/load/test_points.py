@@ -16,7 +16,7 @@ from scripts.lib.load.points import (
 )
 from scripts.lib.load.requests import Requests
 from scripts.lib.load.results import Client, Latency, Point, ServerView
-from scripts.lib.load.slo import goodput, judge, request_limits
+from scripts.lib.load.slo import goodput, request_limits
 from scripts.lib.load.validity import client_reasons, server_reasons
 from scripts.lib.load.wire import Answered, Finished
 from scripts.lib.study.models import Slo
@@ -222,34 +222,6 @@ def requests_of(ttfts_ms: list[float], *, failed: int = 0) -> Requests:
     answers = [answered(i, 0, ttft=t / 1000) for i, t in enumerate(ttfts_ms)]
     answers += [answered(len(ttfts_ms) + i, 0, ok=False) for i in range(failed)]
     return to_requests([Sent(a, 10) for a in answers], ORIGIN, open_loop=False)
-
-
-def test_judge_passes_and_misses():
-    answers = [answered(i, 0, ttft=(100 + i) / 1000) for i in range(200)]
-    point = point_of(answers)
-    requests = to_requests([Sent(a, 10) for a in answers], ORIGIN, open_loop=False)
-    slo = Slo(ttft_p95_ms=290, tpot_p95_ms=31)
-    verdict = judge(point, requests, slo)
-    assert (verdict.passed, verdict.missed, verdict.unproven) == (True, [], [])
-    verdict = judge(point, requests, Slo(ttft_p95_ms=289, ttft_p99_ms=1000))
-    assert verdict.passed is False
-    assert verdict.missed == ["ttft_p95_ms: 289.05 ms, limit 289 ms"]
-    assert verdict.unproven == ["ttft_p99_ms: too few: n=200, p99 needs 662"]
-    assert judge(point, None, slo).passed is True
-
-
-def test_judge_failures_kv_and_preemptions():
-    point = point_of([answered(0, 0), answered(1, 0, ok=False)])
-    verdict = judge(point, None, Slo(kv_usage_max=0.9, preemptions_max=0), kv_usage_peak=0.95)
-    assert verdict.passed is False
-    assert [text.split(":")[0] for text in verdict.missed] == ["success_rate", "kv_usage_max"]
-    assert verdict.unknown == ["preemptions_max: not measured"]
-    assert judge(point, None, Slo(success_rate=0.5)).passed is True
-
-
-def test_judge_says_nothing_about_an_invalid_point():
-    point = point_of([answered(0, 0)], cpu_s=0.99)
-    assert judge(point, None, Slo()).passed is None
 
 
 def test_goodput_counts_errors_as_bad():

@@ -13,7 +13,7 @@ from scripts.lib.load.schedule import (
     requests_of,
     rotated,
 )
-from scripts.lib.load.search import all_agree, next_level
+from scripts.lib.load.search import next_level
 from scripts.lib.study.models import Arrival, Ramp, SloSearch, Workload
 
 RANDOM = {"random": {"input_tokens": 8, "output_tokens": 6}}
@@ -118,13 +118,6 @@ def test_search_finds_every_boundary(boundary: int, resolution: int):
     kept = max((level for level, ok in passed.items() if ok), default=0)
     assert kept <= boundary < failed
     assert failed - kept <= resolution
-
-
-def test_repetitions_agree():
-    assert all_agree([True, True]) is True
-    assert all_agree([True, False, None]) is False
-    assert all_agree([True, None]) is None
-    assert all_agree([]) is None
 
 
 def test_processes_follow_the_streams_and_the_cores():

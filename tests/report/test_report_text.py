@@ -193,6 +193,16 @@ def test_invalid_points_are_marked_and_grey(html):
     assert "invalid" in cell[0]
 
 
+def test_a_run_that_was_left_out_is_said_beside_the_number():
+    data = copy.deepcopy(sample()) | {"timelines": []}
+    words = "2 of 3 repetitions stand behind the numbers, without repetition 3: lagged"
+    point = next(p for p in data["points"] if p["valid"])
+    point |= {"runs": 2, "left_out": [words]}
+    text = page(Summary.model_validate(data)).text
+    assert text.count("2 of 3 repetitions") >= 2
+    assert words in text
+
+
 def test_every_source_of_a_number_is_linked(whole):
     for point in sample()["points"]:
         for source in point["sources"]:

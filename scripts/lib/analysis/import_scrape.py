@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scripts.lib.analysis.counts import total
 from scripts.lib.analysis.diagnosis.point_rules import WHOLE_LIFE
 from scripts.lib.analysis.import_points import ImportProblem
 from scripts.lib.analysis.thresholds import PREFIX_DECISIVE
+from scripts.lib.base.counts import total
 from scripts.lib.load import limits
 from scripts.lib.load.results import Point
 from scripts.lib.telemetry.metrics_text import HistogramTotals, Scrape, parse_metrics

@@ -101,7 +101,10 @@ class PointRow(Strict):
     kind: Literal["concurrency", "rate", "ramp", "trace"]
     level: float = Field(description="Concurrency, or requests/s; 0 for ramp and trace.")
     origin: Literal["plan", "slo_search"] = "plan"
-    runs: int = Field(description="Repetitions x sessions that stand behind the row.")
+    runs: int = Field(description="Runs (repetitions x sessions) behind the row's numbers.")
+    left_out: list[str] = Field(
+        default=[], description="A sentence for each run that is not in the numbers, and why."
+    )
     sent: int | None = Field(description="None: not known (imported).")
     completed: int | None
     valid: bool

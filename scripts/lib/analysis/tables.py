@@ -97,6 +97,7 @@ def points_table(rows: Sequence[PointRow]) -> pd.DataFrame:
             "slo_pass": row.slo_pass,
             "slo_failed": "; ".join(row.slo_failed),
             "invalid_reasons": "; ".join(row.invalid_reasons),
+            "left_out": "; ".join(row.left_out),
             "warnings": "; ".join(row.warnings),
             "sources": " ".join(row.sources),
             **_cells({name: row.metrics[name] for name in names if name in row.metrics}),
@@ -115,7 +116,7 @@ def points_table(rows: Sequence[PointRow]) -> pd.DataFrame:
         **{f"{name}_missing": TEXT for name in COUNTS},
         "valid": pa.Column("boolean"),
         "slo_pass": YES_NO,
-        **dict.fromkeys(("slo_failed", "invalid_reasons", "warnings", "sources"), TEXT),
+        **dict.fromkeys(("slo_failed", "invalid_reasons", "left_out", "warnings", "sources"), TEXT),
         **_value_columns(names),
     }
     checks = [

@@ -81,8 +81,12 @@ def measure_load(
 def _run(
     serving: Serving, served: ServedVariant, loading: LoadSession, origin: float
 ) -> LoadResult:
-    with Sampler(serving.url, served.folder, origin=origin, gpus=serving.gpus):
-        result = loading.run(serving.url, scrape=lambda: scrape_metrics(serving.url))
+    with Sampler(serving.url, served.folder, origin=origin, gpus=serving.gpus) as sampler:
+        result = loading.run(
+            serving.url,
+            scrape=lambda: scrape_metrics(serving.url),
+            kv_usage_peak=sampler.kv_usage_peak,
+        )
     if not serving.alive:
         return result.model_copy(update={"failure": death_of(serving, served)})
     kind = "attached" if serving.server is None else "started"

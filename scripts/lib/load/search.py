@@ -2,9 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from scripts.lib.study.models import SloSearch
+from scripts.lib.load.repeats import latencies
+from scripts.lib.load.requests import Floats, Requests
+from scripts.lib.load.results import Point
+from scripts.lib.load.slo import Trial, count_oom, judge
+from scripts.lib.study.models import Slo, SloSearch
+
+KvUsagePeak = Callable[[float, float], float | None]
+"""Start and end on the session's clock -> highest KV-cache usage sampled in between, 0 to 1."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run of a concurrency and its requests' latencies in ms."""
+
+    point: Point
+    samples: Mapping[str, Floats]
+
+
+class BoundarySearch:
+    """Remembers what each concurrency showed, and says which one to try next.
+
+    A concurrency is judged over all its runs by the judge of the tables, so that points are
+    added where the report sees the boundary.
+    """
+
+    def __init__(self, slo: Slo, search: SloSearch) -> None:
+        self._slo = slo
+        self._search = search
+        self._runs: dict[int, list[_Run]] = {}
+        self.tried = 0
+
+    def remember(self, concurrency: int, point: Point, requests: Requests) -> None:
+        """Note one run of a concurrency, planned or tried."""
+        self._runs.setdefault(concurrency, []).append(_Run(point, latencies(requests)))
+
+    def verdicts(self, kv_usage_peak: KvUsagePeak) -> dict[int, bool | None]:
+        """Return for each concurrency whether it keeps the SLO; None: it could not be judged."""
+        return {
+            concurrency: judge(self._slo, [_trial(run, kv_usage_peak) for run in runs]).passed
+            for concurrency, runs in self._runs.items()
+        }
+
+    def next_level(self, kv_usage_peak: KvUsagePeak) -> int | None:
+        """Return the next concurrency, which counts as tried; None: the search has ended."""
+        level = next_level(self.verdicts(kv_usage_peak), self._search, self.tried)
+        self.tried += level is not None
+        return level
+
+
+def _trial(run: _Run, kv_usage_peak: KvUsagePeak) -> Trial:
+    point = run.point
+    return Trial(
+        point=point,
+        samples=run.samples,
+        kv_usage_peak=kv_usage_peak(point.start_s, point.end_s),
+        preemptions=point.server.preemptions if point.server else None,
+        oom=count_oom(point),
+    )
 
 
 def next_level(passed: Mapping[int, bool | None], search: SloSearch, tried: int) -> int | None:
@@ -35,10 +93,3 @@ def _rounded(level: int, step: int, low: int, high: int) -> int:
     """Prefer a multiple of the resolution strictly inside the gap."""
     nearest = round(level / step) * step
     return nearest if low < nearest < high else level
-
-
-def all_agree(verdicts: list[bool | None]) -> bool | None:
-    """Join repetitions: one failure fails the level, one unknown leaves it open."""
-    if False in verdicts:
-        return False
-    return None if None in verdicts or not verdicts else True

@@ -37,9 +37,8 @@ from scripts.lib.load.schedule import (
     rotated,
     warmup_concurrency,
 )
-from scripts.lib.load.search import all_agree, next_level
+from scripts.lib.load.search import BoundarySearch, KvUsagePeak
 from scripts.lib.load.server_calls import reset_prefix_cache
-from scripts.lib.load.slo import judge
 from scripts.lib.load.tokenizers import load_tokenizer
 from scripts.lib.load.wire import Assignment, Finished
 from scripts.lib.load.worker import peak_memory_mib
@@ -56,7 +55,6 @@ class _Collected:
     """What a running session has so far."""
 
     points: list[Point] = field(default_factory=list)
-    verdicts: dict[int, list[bool | None]] = field(default_factory=dict)
     most_asked: int = 0
     used: dict[int, Sample] = field(default_factory=dict)
     reset_problem: str | None = None
@@ -97,8 +95,9 @@ class LoadSession:
         self._project = project
         self._output = output
         self._progress = progress
-        self._slo = slo
-        self._search = slo_search
+        self._search = (
+            BoundarySearch(slo, slo_search) if slo and slo_search and workload.concurrency else None
+        )
         self.origin_s = time.monotonic() if origin is None else origin
         self.origin_unix_s = time.time() - (time.monotonic() - self.origin_s)
         self._tokenizer: Tokenizer | None = None
@@ -130,13 +129,20 @@ class LoadSession:
             for sample in self._samples.take(0, self._reserved()):
                 self._body(sample)
 
-    def run(self, url: str, *, scrape: ScrapeCall | None = None) -> LoadResult:
+    def run(
+        self,
+        url: str,
+        *,
+        scrape: ScrapeCall | None = None,
+        kv_usage_peak: KvUsagePeak = lambda *_: None,
+    ) -> LoadResult:
         """Measure everything and return ``load.json``; raw records go into ``output``.
 
         Args:
             url: The server's address, with or without ``/v1``.
             scrape: Reads ``/metrics`` (a mapping or model with the keys of ``read_metrics``);
                 None, or a call that returns None or raises: the server has none.
+            kv_usage_peak: What was sampled of the KV cache, for a search under ``kv_usage_max``.
         """
         self.prepare()
         url = base_url(url)
@@ -146,7 +152,7 @@ class LoadSession:
             for repetition in range(1, self._workload.repetitions + 1):
                 for level in rotated(levels, repetition):
                     self._measure(url, level, scrape, records)
-            self._search_boundary(url, scrape, records)
+            self._search_boundary(url, scrape, kv_usage_peak, records)
         assert self._samples is not None
         return LoadResult(
             points=self._now.points,
@@ -310,24 +316,23 @@ class LoadSession:
         now.points.append(point)
         now.most_asked = max(now.most_asked, len(samples))
         now.used.update({id(sample): sample for sample in samples})
-        if self._slo is not None and level.concurrency is not None:
+        if self._search is not None and level.concurrency is not None:
             requests = to_requests(sent, self.origin_s, open_loop=False)
-            verdict = judge(point, requests, self._slo).passed
-            now.verdicts.setdefault(level.concurrency, []).append(verdict)
+            self._search.remember(level.concurrency, point, requests)
 
-    def _search_boundary(self, url: str, scrape: ScrapeCall | None, records: RawRecords) -> None:
-        if self._search is None or self._slo is None or not self._workload.concurrency:
+    def _search_boundary(
+        self,
+        url: str,
+        scrape: ScrapeCall | None,
+        kv_usage_peak: KvUsagePeak,
+        records: RawRecords,
+    ) -> None:
+        if self._search is None:
             return
-        tried = 0
-        while True:
-            passed = {level: all_agree(found) for level, found in self._now.verdicts.items()}
-            concurrency = next_level(passed, self._search, tried)
-            if concurrency is None:
-                return
-            tried += 1
+        while (concurrency := self._search.next_level(kv_usage_peak)) is not None:
             self._progress.state(f"looking for the SLO's boundary: concurrency {concurrency}")
             level = Level(
-                len(self._workload.concurrency) + tried - 1,
+                len(self._workload.concurrency) + self._search.tried - 1,
                 1,
                 concurrency=concurrency,
                 origin="slo_search",

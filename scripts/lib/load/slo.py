@@ -1,121 +1,142 @@
-"""Does a load point keep the SLO? From per-request records, not from the engine's flags."""
+"""Does a load point keep the SLO? The one judge: of the boundary search and of the tables."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from scripts.lib.base.counts import total
+from scripts.lib.load.repeats import PER_REQUEST, Selection, sample_statistic, select
 from scripts.lib.load.requests import Floats, Requests
-from scripts.lib.load.results import Latency, Point
-from scripts.lib.study.slo import PERCENTILE_FLOORS, QUANTILES, LatencyLimit, Slo
+from scripts.lib.load.results import Point
+from scripts.lib.study.slo import Slo
 
-PER_REQUEST = ("ttft", "tpot", "e2el")
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of a load point as the SLO sees it. None: not measured."""
+
+    point: Point
+    samples: Mapping[str, Floats] | None
+    """``ttft``, ``tpot``, ``e2el`` of the completed requests in ms; None: no records."""
+    kv_usage_peak: float | None
+    """0 to 1."""
+    preemptions: float | None
+    oom: int | None
+    """Out-of-memory errors."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on one point.
+    """The verdict on one load point over all its runs.
 
-    ``missed``: each limit that was missed, as a sentence. ``unproven``: limits kept (or missed)
-    by too few requests for that percentile, as sentences; the verdict stands on what was seen.
-    ``unknown``: limits whose value was not measured. ``passed`` is None for an invalid point.
+    ``passed`` is None where something kept it from being judged. ``missed`` has a sentence for
+    each limit that was missed, ``unjudged`` one for each whose value was not measured.
     """
 
     passed: bool | None
     missed: list[str] = field(default_factory=list)
-    unproven: list[str] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
+    unjudged: list[str] = field(default_factory=list)
 
 
-def judge(
-    point: Point, requests: Requests | None, slo: Slo, *, kv_usage_peak: float | None = None
-) -> Judgement:
-    """Hold one point against the limits.
+@dataclass(frozen=True)
+class _Held:
+    """One limit beside what was measured."""
 
-    Args:
-        point: The point; its aggregates are used where ``requests`` is None, and for ITL.
-        requests: Its per-request records.
-        slo: The limits. ``oom`` concerns the server, not a point, and is left to the caller.
-        kv_usage_peak: Highest KV-cache usage during the point, 0 to 1, if sampled.
+    key: str
+    limit: float
+    value: float | None
+    unit: str = ""
+    at_least: bool = False
 
-    Returns:
-        The verdict. A point with failures is judged by ``success_rate`` first: failed requests
-        have no latency, so its percentiles flatter it. An invalid point only keeps its verdict
-        when all that is wrong with it are failed requests.
+    @property
+    def sentence(self) -> str | None:
+        """What was missed, or None: the limit is kept, or its value not known."""
+        if self.value is None:
+            return None
+        if not (self.value < self.limit if self.at_least else self.value > self.limit):
+            return None
+        word = "below" if self.at_least else "above"
+        value, limit = f"{_number(self.value)}{self.unit}", f"{self.limit:g}{self.unit}"
+        return f"{self.key}: {value} is {word} the limit {limit}"
+
+
+def judge(slo: Slo, runs: Sequence[Trial]) -> Judgement:
+    """Hold one load point against the limits, over all its runs.
+
+    A limit is judged by the sample's own statistic even where a table withholds it for want of
+    samples. Runs that the client spoiled are left out (:func:`repeats.select`); where too few
+    sound ones remain, the point cannot pass, and it fails only by what its own failures prove
+    (success rate, out of memory): latencies taken by a client that was itself too slow say
+    nothing about the server. Where no limit is set, nothing passes and nothing fails.
     """
-    missed: list[str] = []
-    unproven: list[str] = []
-    unknown: list[str] = []
+    if not slo.limits_anything:
+        return Judgement(None)
+    chosen = select(runs)
+    held = [*_counts(slo, chosen), *(_sizes(slo, chosen) if chosen.enough else ())]
+    missed = [sentence for one in held if (sentence := one.sentence)]
+    unjudged = [
+        f"{one.key}: not measured, so its limit was not judged" for one in held if one.value is None
+    ]
+    if missed:
+        return Judgement(False, missed, unjudged)
+    return Judgement(True if chosen.enough and not unjudged else None, missed, unjudged)
+
+
+def _counts(slo: Slo, chosen: Selection[Trial]) -> Iterator[_Held]:
+    """Yield the limits on numbers of requests, which no slow client disturbs."""
     if slo.success_rate is not None:
-        _judge_success(point, slo.success_rate, missed, unknown)
+        rate = success_rate([run.point for run in chosen.counted])
+        yield _Held("success_rate", slo.success_rate, rate, at_least=True)
+    if slo.oom is not None:
+        yield _Held("oom", slo.oom, total(run.oom for run in chosen.counted))
+
+
+def _sizes(slo: Slo, chosen: Selection[Trial]) -> Iterator[_Held]:
     for limit in slo.latency_limits:
-        _judge_latency(limit, point, requests, missed, unproven, unknown)
-    _judge_count("kv_usage_max", kv_usage_peak, slo.kv_usage_max, missed, unknown)
-    preemptions = point.server.preemptions if point.server else None
-    _judge_count("preemptions_max", preemptions, slo.preemptions_max, missed, unknown)
-    return Judgement(not missed if point.judgeable else None, missed, unproven, unknown)
+        value = sample_statistic(chosen.used, limit.metric, limit.statistic)
+        yield _Held(limit.key, limit.limit_ms, value, " ms")
+    if slo.kv_usage_max is not None:
+        peak = _worst(chosen.used, lambda run: run.kv_usage_peak)
+        yield _Held("kv_usage_max", slo.kv_usage_max, peak)
+    if slo.preemptions_max is not None:
+        most = _worst(chosen.used, lambda run: run.preemptions)
+        yield _Held("preemptions_max", slo.preemptions_max, most)
 
 
-def _judge_success(point: Point, limit: float, missed: list[str], unknown: list[str]) -> None:
-    if point.sent is None or point.completed is None:
-        unknown.append("success_rate: how many requests were sent and completed is not known")
-    elif point.sent and point.completed / point.sent < limit:
-        missed.append(
-            f"success_rate: {point.completed} of {point.sent} requests completed "
-            f"({point.completed / point.sent:.1%}), limit {limit:.1%}"
-        )
+def success_rate(points: Sequence[Point]) -> float | None:
+    """Return completed / sent over several runs; None: not known, or none was sent."""
+    sent = total(point.sent for point in points)
+    completed = total(point.completed for point in points)
+    return completed / sent if sent and completed is not None else None
 
 
-def _judge_latency(
-    limit: LatencyLimit,
-    point: Point,
-    requests: Requests | None,
-    missed: list[str],
-    unproven: list[str],
-    unknown: list[str],
-) -> None:
-    value, n = _observed(limit, point, requests)
-    if value is None:
-        unknown.append(f"{limit.key}: no completed request has this value")
-        return
-    if value > limit.limit_ms:
-        missed.append(f"{limit.key}: {value:.5g} ms, limit {limit.limit_ms:g} ms")
-    floor = PERCENTILE_FLOORS.get(limit.statistic, 1)
-    if n is not None and n < floor:
-        unproven.append(f"{limit.key}: too few: n={n}, {limit.statistic} needs {floor}")
+def _worst(runs: Sequence[Trial], read: Callable[[Trial], float | None]) -> float | None:
+    return max((value for run in runs if (value := read(run)) is not None), default=None)
 
 
-def _observed(
-    limit: LatencyLimit, point: Point, requests: Requests | None
-) -> tuple[float | None, int | None]:
-    aggregate: Latency = getattr(point, f"{limit.metric}_ms")
-    if requests is None or limit.metric == "itl":
-        return getattr(aggregate, limit.statistic), aggregate.n
-    values = requests.latency(limit.metric)
-    return statistic(values, limit.statistic), len(values)
+def _number(value: float) -> str:
+    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
 
 
-def _judge_count(
-    key: str,
-    value: float | None,
-    limit: float | None,
-    missed: list[str],
-    unknown: list[str],
-) -> None:
-    if limit is None:
-        return
-    if value is None:
-        unknown.append(f"{key}: not measured")
-    elif value > limit:
-        missed.append(f"{key}: {value:.3g}, limit {limit:g}")
+def count_oom(point: Point) -> int | None:
+    """Return how many requests of a point ended with an out-of-memory error.
+
+    None where nobody says so and requests failed for reasons, or in a number, not recorded.
+    """
+    told = [n for message, n in point.errors.items() if is_oom(message)]
+    if told:
+        return sum(told)
+    explained = sum(point.errors.values())
+    return 0 if point.failed is not None and explained >= point.failed else None
 
 
-def statistic(values: Floats, name: str) -> float | None:
-    """Return ``mean`` or a percentile (linear interpolation); None without values."""
-    if not len(values):
-        return None
-    return float(np.mean(values) if name == "mean" else np.quantile(values, QUANTILES[name]))
+def is_oom(text: str) -> bool:
+    """Return whether an error message, or a failure's kind, is one of memory."""
+    lowered = text.lower()
+    return lowered == "oom" or "out of memory" in lowered or "outofmemory" in lowered
 
 
 def request_limits(slo: Slo) -> dict[str, float]:

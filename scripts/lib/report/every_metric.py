@@ -25,7 +25,7 @@ def every_metric(rows: Sequence[PointRow], names: Names, judged: bool) -> list[B
             warnings = [
                 f"{load_title((row.kind, row.level))}: {remark}"
                 for row in mine
-                for remark in [*row.invalid_reasons, *row.warnings]
+                for remark in [*row.invalid_reasons, *row.left_out, *row.warnings]
             ]
             tail: list[Block] = [Text("Remarks:"), Bullets(warnings)] if warnings else []
             absent = _never_measured(mine)
@@ -43,6 +43,11 @@ def _completed_cell(row: PointRow) -> Cell:
     return Cell(f"{row.completed:,} of {sent}")
 
 
+def runs_words(row: PointRow) -> str:
+    """Return how many runs stand behind a row, e.g. ``2 of 3`` where one was left out."""
+    return f"{row.runs} of {row.runs + len(row.left_out)}" if row.left_out else str(row.runs)
+
+
 def _metric_tables(rows: Sequence[PointRow], judged: bool) -> Iterator[Block]:
     for start in range(0, len(rows), MOST_COLUMNS):
         part = rows[start : start + MOST_COLUMNS]
@@ -53,7 +58,7 @@ def _metric_tables(rows: Sequence[PointRow], judged: bool) -> Iterator[Block]:
                 Cell("Requests completed"),
                 *[_completed_cell(row) for row in part],
             ],
-            [Cell("Runs"), *[Cell(str(row.runs)) for row in part]],
+            [Cell("Runs"), *[Cell(runs_words(row)) for row in part]],
             *([[Cell("SLO"), *[slo_cell(row) for row in part]]] if judged else []),
             *[_metric_row(key, part) for key in known],
             [Cell("Raw files"), *[Cell(sources=[Link(p) for p in row.sources]) for row in part]],

@@ -18,7 +18,7 @@ from scripts.lib.report.blocks import (
     Text,
 )
 from scripts.lib.report.by_load import matrix, slo_cell
-from scripts.lib.report.every_metric import every_metric
+from scripts.lib.report.every_metric import every_metric, runs_words
 from scripts.lib.report.figures import (
     load_figures,
     plotted_rows,
@@ -139,6 +139,7 @@ def metric_cell(
     else:
         notes.append("no valid baseline at this load")
     notes += _sample_words(value)
+    notes += [f"{runs_words(row)} repetitions"] if row.left_out else []
     notes += [_tail_words(row, tail) for tail in tails if tail in row.metrics]
     if row.sent is not None and row.completed is not None and row.completed < row.sent:
         notes.append(f"{row.completed:,} of {row.sent:,} completed")

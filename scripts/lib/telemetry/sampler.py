@@ -32,6 +32,15 @@ class Sampler:
         self._folder = folder
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._kv_usage: list[tuple[float, float]] = []
+
+    def kv_usage_peak(self, start_s: float, end_s: float) -> float | None:
+        """Return the highest KV-cache usage sampled between two times of the session, 0 to 1.
+
+        The same samples as in ``metrics.csv.gz``. None: none was taken, or none has it.
+        """
+        inside = [usage for t_s, usage in self._kv_usage if start_s <= t_s <= end_s]
+        return max(inside, default=None)
 
     def __enter__(self) -> Sampler:
         self._start(self._folder / "metrics.csv.gz", METRIC_COLUMNS, self._metrics_rows)
@@ -77,6 +86,8 @@ class Sampler:
         scrape = scrape_metrics(self._url)
         if scrape is None:
             return []
+        if scrape.kv_cache_usage is not None:
+            self._kv_usage.append((t_s, scrape.kv_cache_usage))
         queue = scrape.histograms.queue_time
         return [
             (

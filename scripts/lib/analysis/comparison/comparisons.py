@@ -15,7 +15,6 @@ from typing import Literal
 import numpy as np
 
 from scripts.lib.analysis.points.digest import Digest
-from scripts.lib.analysis.points.latency import run_statistic
 from scripts.lib.analysis.points.rows import group_digests
 from scripts.lib.analysis.statistics import (
     MIN_RUNS_FOR_INTERVAL,
@@ -26,6 +25,7 @@ from scripts.lib.analysis.statistics import (
 )
 from scripts.lib.analysis.summary import Comparison, Value
 from scripts.lib.analysis.thresholds import ASSUMED_NOISE
+from scripts.lib.load.repeats import run_statistic, select
 from scripts.lib.study.models import Study
 
 Outcome = Literal["better", "worse", "tie", "undecided"]
@@ -81,12 +81,16 @@ def samples_of(repeats: Sequence[Digest], metric: str) -> Samples | None:
     """Return the values to compare: session means with three sessions, else single runs.
 
     Repetitions inside one session share a server; where there are enough servers, they are the
-    sample. None if a run is invalid or does not have the metric.
+    sample. Runs that the tables leave out are left out here too. None if the point is invalid
+    or a run does not have the metric.
     """
+    chosen = select(repeats)
+    if not chosen.valid:
+        return None
     by_session: dict[int, list[float]] = {}
-    for digest in repeats:
+    for digest in chosen.used:
         value = run_value(digest, metric)
-        if value is None or value <= 0 or not digest.point.valid:
+        if value is None or value <= 0:
             return None
         by_session.setdefault(digest.session, []).append(value)
     if len(by_session) >= MIN_RUNS_FOR_INTERVAL:
@@ -233,11 +237,12 @@ def noise_floor(study: Study, digests: Sequence[Digest]) -> dict[str, Value]:
     The spread (standard deviation of the logarithms) is pooled over the load points. Where
     there are several sessions it is that between single runs of all of them.
     """
-    groups = [
-        repeats
+    chosen = [
+        select(repeats)
         for key, repeats in group_digests(digests).items()
-        if key[0] == study.baseline and all(d.point.valid for d in repeats)
+        if key[0] == study.baseline
     ]
+    groups = [selection.used for selection in chosen if selection.valid]
     return {metric: spread_value(_values(groups, metric)) for metric in compared_metrics(digests)}
 
 

@@ -138,8 +138,14 @@ def valid(material: Material, variant: str) -> Gate:
         why = f"no valid load point on {listed(missing)}: {found or 'none measured'}"
         return Gate(gate="valid", passed=None, why=why, source=source)
     good = sum(row.valid for row in rows)
-    why = f"{good} of {len(rows)} load points are valid"
+    why = f"{good} of {len(rows)} load points are valid{_left_out_words(rows)}"
     return Gate(gate="valid", passed=True, why=why, source=source)
+
+
+def _left_out_words(rows: list[PointRow]) -> str:
+    left = sum(len(row.left_out) for row in rows)
+    runs = left + sum(row.runs for row in rows)
+    return f"; {left} of their {runs} runs were disturbed and are left out" if left else ""
 
 
 def quality(material: Material, variant: str) -> Gate:

@@ -153,6 +153,15 @@ def _invalid(material: Material) -> Iterator[str]:
         )
 
 
+def _left_out(material: Material) -> Iterator[str]:
+    rows = [row for row in material.points if row.left_out]
+    if rows:
+        count = sum(len(row.left_out) for row in rows)
+        runs = "run was" if count == 1 else "runs were"
+        first = f"{rows[0].variant} on {rows[0].workload}, {at(rows[0])}: {rows[0].left_out[0]}"
+        yield f"{count} {runs} disturbed and left out of the numbers; the first, {first}"
+
+
 def _not_measured(material: Material) -> Iterator[str]:
     rows = material.points
     lonely = [v for v in material.study.variants if not any(r.variant == v for r in rows)]
@@ -210,6 +219,7 @@ SOURCES: tuple[Callable[[Material], Iterator[str]], ...] = (
     _few_requests,
     _withheld,
     _invalid,
+    _left_out,
     _not_measured,
     _long_context,
     _starved,

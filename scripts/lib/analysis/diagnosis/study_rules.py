@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scripts.lib.analysis import thresholds as limits
-from scripts.lib.analysis.counts import share, total
 from scripts.lib.analysis.diagnosis.point_rules import raw_points
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.summary import PointRow
 from scripts.lib.analysis.wording import at, load_words, number, percent
+from scripts.lib.base.counts import share, total
 
 Observation = tuple[str | None, str | None, str, list[str]]
 

@@ -10,9 +10,10 @@ from scripts.lib.analysis.points.records import Run
 from scripts.lib.analysis.points.windows import Values, engine_window, gpu_window
 from scripts.lib.analysis.statistics import Floats
 from scripts.lib.analysis.summary import Value
+from scripts.lib.load.repeats import latencies
 from scripts.lib.load.requests import COLUMNS, Requests
 from scripts.lib.load.results import Point
-from scripts.lib.load.slo import PER_REQUEST, Goodput, goodput
+from scripts.lib.load.slo import Goodput, Trial, count_oom, goodput, is_oom
 from scripts.lib.study.models import Study
 
 LoadKind = Literal["concurrency", "rate", "ramp", "trace"]
@@ -42,6 +43,17 @@ class Digest:
     def key(self) -> tuple[str, str, LoadKind, float]:
         """What the repeats of this point share: variant, workload, kind and level of load."""
         return self.variant, self.workload, self.kind, self.level
+
+    @property
+    def trial(self) -> Trial:
+        """What the SLO is held against."""
+        return Trial(
+            point=self.point,
+            samples=self.samples,
+            kv_usage_peak=self.series["kv_usage_peak"].value,
+            preemptions=self.series["preemptions"].value,
+            oom=self.oom,
+        )
 
 
 def digest_runs(study: Study, runs: Iterable[Run]) -> Iterator[Digest]:
@@ -94,33 +106,11 @@ def _load_of(study: Study, workload: str, point: Point) -> tuple[LoadKind, float
     return "trace", 0.0
 
 
-def latencies(requests: Requests) -> dict[str, Floats]:
-    """Return TTFT, TPOT and E2EL in ms of the completed requests that have them."""
-    return {metric: requests.latency(metric) for metric in PER_REQUEST}
-
-
 def _oom(run: Run, point: Point, *, last: bool) -> int | None:
     """Count a server that ran out of memory as one more at its last point."""
     counted = count_oom(point)
-    died_of_it = last and run.failure is not None and _is_oom(run.failure.kind)
+    died_of_it = last and run.failure is not None and is_oom(run.failure.kind)
     return (counted or 0) + 1 if died_of_it else counted
-
-
-def count_oom(point: Point) -> int | None:
-    """Return how many requests of a point ended with an out-of-memory error.
-
-    None where nobody says so and requests failed for reasons, or in a number, not recorded.
-    """
-    told = [n for message, n in point.errors.items() if _is_oom(message)]
-    if told:
-        return sum(told)
-    explained = sum(point.errors.values())
-    return 0 if point.failed is not None and explained >= point.failed else None
-
-
-def _is_oom(text: str) -> bool:
-    lowered = text.lower()
-    return lowered == "oom" or "out of memory" in lowered or "outofmemory" in lowered
 
 
 def _series(run: Run, point: Point) -> Values:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.lib.analysis.counts import total
 from scripts.lib.analysis.points.records import RecordError, read_requests
 from scripts.lib.analysis.statistics import Floats
+from scripts.lib.base.counts import total
 from scripts.lib.load.lengths import spread
 from scripts.lib.load.results import LoadResult
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 
-from scripts.lib.analysis.counts import share, total
 from scripts.lib.analysis.points.cost import joules_per, usd_per_million
 from scripts.lib.analysis.points.digest import NO_RECORDS, Digest, digest_runs
-from scripts.lib.analysis.points.judgement import judge_point
 from scripts.lib.analysis.points.latency import (
     NO_LATENCY,
     latency_metrics,
-    sample_statistic,
     sample_warnings,
 )
 from scripts.lib.analysis.points.records import Run
 from scripts.lib.analysis.statistics import mean_value, too_few
 from scripts.lib.analysis.summary import PointRow, Value
+from scripts.lib.base.counts import share, total
+from scripts.lib.load.repeats import Selection, select
 from scripts.lib.load.results import Point, SteadyWindow
+from scripts.lib.load.slo import judge, success_rate
 from scripts.lib.study.models import Study
 from scripts.lib.study.slo import PERCENTILE_FLOORS, QUANTILES
 
@@ -67,23 +67,8 @@ def group_digests(digests: Iterable[Digest]) -> dict[tuple[str, str, str, float]
 
 def _row(study: Study, repeats: Sequence[Digest], stamp: str) -> PointRow:
     first = repeats[0]
-    metrics = {
-        **latency_metrics(repeats),
-        **_count_metrics(repeats),
-        **_rate_metrics(repeats),
-        **_goodput_metrics(repeats),
-        **_series_metrics(repeats),
-    }
-    metrics |= _money_metrics(study, repeats, metrics)
-    invalid = _gather(repeats, lambda d: d.point.invalid_reasons)
-    valid = all(d.point.valid for d in repeats)
-    passed, missed, unjudged = judge_point(
-        study.slo,
-        metrics,
-        lambda key: sample_statistic(repeats, key),
-        judgeable=all(d.point.judgeable for d in repeats),
-    )
-    metrics["throughput_within_slo_tok_s"] = _within_slo(passed, metrics)
+    chosen = select(repeats)
+    judgement = judge(study.slo, [digest.trial for digest in repeats])
     return PointRow(
         variant=first.variant,
         stamp=stamp,
@@ -91,23 +76,60 @@ def _row(study: Study, repeats: Sequence[Digest], stamp: str) -> PointRow:
         kind=first.kind,
         level=first.level,
         origin="plan" if any(d.point.origin == "plan" for d in repeats) else "slo_search",
-        runs=len(repeats),
-        sent=total(d.point.sent for d in repeats),
-        completed=total(d.point.completed for d in repeats),
-        valid=valid,
-        invalid_reasons=invalid or ([] if valid else ["the measurement says no reason"]),
+        runs=len(chosen.used),
+        sent=total(d.point.sent for d in chosen.counted),
+        completed=total(d.point.completed for d in chosen.counted),
+        valid=chosen.valid,
+        invalid_reasons=_invalid_reasons(chosen),
+        left_out=_left_out(chosen, len(repeats)),
         warnings=[
-            *_gather(repeats, lambda d: d.point.warnings),
-            *_gather(repeats, lambda d: d.warnings),
-            *sample_warnings(study, repeats),
-            *unjudged,
+            *_gather(chosen.used, lambda d: d.point.warnings),
+            *_gather(chosen.used, lambda d: d.warnings),
+            *sample_warnings(study, chosen.used),
+            *judgement.unjudged,
         ],
-        metrics=metrics,
-        steady=_steady(repeats),
-        slo_pass=passed,
-        slo_failed=missed,
+        metrics=_metrics(study, chosen, judgement.passed),
+        steady=_steady(chosen.used),
+        slo_pass=judgement.passed,
+        slo_failed=judgement.missed,
         sources=list(dict.fromkeys(d.source for d in repeats)),
     )
+
+
+def _metrics(study: Study, chosen: Selection[Digest], passed: bool | None) -> Metrics:
+    used = chosen.used
+    metrics = {
+        **latency_metrics(used),
+        **_count_metrics(chosen),
+        **_rate_metrics(used),
+        **_goodput_metrics(used),
+        **_series_metrics(used),
+    }
+    metrics |= _money_metrics(study, used, metrics)
+    metrics["throughput_within_slo_tok_s"] = _within_slo(passed, metrics)
+    return metrics
+
+
+def _invalid_reasons(chosen: Selection[Digest]) -> list[str]:
+    if chosen.valid:
+        return []
+    reasons = _gather(chosen.counted, lambda d: d.point.invalid_reasons)
+    return reasons or ["the measurement says no reason"]
+
+
+def _left_out(chosen: Selection[Digest], repeats: int) -> list[str]:
+    """Say which repetitions are not in the numbers, and why."""
+    sessions = {d.session for d in [*chosen.used, *chosen.left_out]}
+    sentences = []
+    for digest in chosen.left_out:
+        where = f"session {digest.session}, " if len(sessions) > 1 else ""
+        why = "; ".join(digest.point.invalid_reasons) or "the measurement says no reason"
+        failed = " (its failed requests count all the same)" if digest.point.failed else ""
+        sentences.append(f"{where}repetition {digest.point.repetition}{failed}: {why}")
+    if sentences:
+        kept = f"{len(chosen.used)} of {repeats} repetitions"
+        sentences = [f"{kept} stand behind the numbers, without {text}" for text in sentences]
+    return sentences
 
 
 def _gather(repeats: Sequence[Digest], texts: Callable[[Digest], Iterable[str]]) -> list[str]:
@@ -123,23 +145,26 @@ def _gather(repeats: Sequence[Digest], texts: Callable[[Digest], Iterable[str]])
 # Counts and rates
 
 
-def _count_metrics(repeats: Sequence[Digest]) -> Metrics:
-    oom = total(d.oom for d in repeats)
+def _count_metrics(chosen: Selection[Digest]) -> Metrics:
+    oom = total(d.oom for d in chosen.counted)
     return {
-        "success_rate": _success_rate(repeats),
+        "success_rate": _success_rate(chosen.counted),
         "oom": Value(missing=NO_OOM_COUNT) if oom is None else Value(value=float(oom)),
-        "input_tokens_mean": _per_answer(repeats, lambda p: p.input_tokens),
-        "output_tokens_mean": _per_answer(repeats, lambda p: p.output_tokens),
+        "input_tokens_mean": _per_answer(chosen.used, lambda p: p.input_tokens),
+        "output_tokens_mean": _per_answer(chosen.used, lambda p: p.output_tokens),
     }
 
 
 def _success_rate(repeats: Sequence[Digest]) -> Value:
-    sent = total(d.point.sent for d in repeats)
-    completed = total(d.point.completed for d in repeats)
-    if sent is None or completed is None:
-        verb = "were sent" if sent is None else "completed"
-        return Value(missing=f"how many requests {verb} is not known")
-    return Value(value=completed / sent, n=sent) if sent else Value(missing="no request was sent")
+    points = [d.point for d in repeats]
+    rate, sent = success_rate(points), total(p.sent for p in points)
+    if rate is not None:
+        return Value(value=rate, n=sent)
+    if sent == 0:
+        return Value(missing="no request was sent")
+    return Value(
+        missing=f"how many requests {'were sent' if sent is None else 'completed'} is not known"
+    )
 
 
 def _per_answer(repeats: Sequence[Digest], tokens: Callable[[Point], int | None]) -> Value:
