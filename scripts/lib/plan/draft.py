@@ -15,6 +15,7 @@ from scripts.lib.plan.memory import (
     Room,
     Weights,
     cpu_room,
+    given_room,
     gpu_room,
     kv_of,
     kv_tokens,
@@ -159,12 +160,11 @@ def _expected(
 
 def _room(draft: Draft) -> Room | None:
     assert draft.loaded is not None
-    shape = draft.facts.shape
-    size = draft.settings.whole("kv-cache-memory-bytes")
-    if size:
-        return Room(size, 0, f"--kv-cache-memory-bytes {size}")
     if draft.device.kind == "cpu":
         return cpu_room(draft.device, draft.loaded, draft.settings, draft.version)
+    if given := given_room(draft.settings):
+        return given
+    shape = draft.facts.shape
     if shape is None:
         return None
     return gpu_room(draft.device, draft.loaded, shape, draft.settings, draft.version)

@@ -12,6 +12,7 @@ from scripts.lib.plan.gpus import GIB, MIB, Device
 from scripts.lib.plan.shapes import Counts, known
 from scripts.lib.plan.tables import in_range, parse_version, reference
 
+CPU_KV_SPACE = "VLLM_CPU_KVCACHE_SPACE"
 HALF = 2
 BLOCK = 16
 CPU_BLOCK = 128
@@ -149,6 +150,9 @@ class Room:
     overhead: int
     """Taken by what is neither weights nor KV cache."""
     how: str
+    claims: int | None = None
+    """Memory that must be free for the whole engine when it starts, or it refuses to; None: it
+    needs no more than its parts."""
 
 
 def gpu_room(
@@ -240,21 +244,28 @@ def _length(settings: Settings, shape: Shape) -> int:
     return max_length(settings, shape) or 0
 
 
-def cpu_room(device: Device, loaded: int, settings: Settings, version: str | None) -> Room | None:
-    """Return what the CPU backend keeps for the KV cache.
+def given_room(settings: Settings) -> Room | None:
+    """Return the room that ``--kv-cache-memory-bytes`` gives; None: it is not set."""
+    size = settings.whole("kv-cache-memory-bytes")
+    return Room(size, 0, f"--kv-cache-memory-bytes {size}") if size else None
 
-    VLLM_CPU_KVCACHE_SPACE (GiB) where it is set, else the version's default: a fixed size, half
-    of a NUMA node's memory, or the utilization's share of it less what the process holds.
+
+def cpu_room(device: Device, loaded: int, settings: Settings, version: str | None) -> Room | None:
+    """Return what the CPU backend keeps for the KV cache; None: the memory is not known.
+
+    VLLM_CPU_KVCACHE_SPACE (GiB) where it is set, or --kv-cache-memory-bytes, else the version's
+    default: a fixed size, half of a NUMA node's memory, or, since 0.21, what the engine's own
+    process leaves of the utilization's share of it, which must all be free at the start.
     """
-    space = settings.environment.get("VLLM_CPU_KVCACHE_SPACE", "").strip()
+    space = settings.environment.get(CPU_KV_SPACE, "").strip()
     if space.isdigit() and int(space):
-        size = int(space) * GIB
-        return Room(size, 0, f"VLLM_CPU_KVCACHE_SPACE={space} GiB")
+        return Room(int(space) * GIB, 0, f"{CPU_KV_SPACE}={space} GiB")
+    if given := given_room(settings):
+        return given
     fixed = engine_constant("cpu_kv_gib", version)
     if fixed:
-        size = int(fixed * GIB)
-        how = f"{fixed:g} GiB, this version's default without VLLM_CPU_KVCACHE_SPACE"
-        return Room(size, 0, how)
+        how = f"{fixed:g} GiB, this version's default without {CPU_KV_SPACE}"
+        return Room(int(fixed * GIB), 0, how)
     if device.memory_bytes is None:
         return None
     memory = device.memory_bytes
@@ -262,14 +273,15 @@ def cpu_room(device: Device, loaded: int, settings: Settings, version: str | Non
     if share:
         how = f"{share:g} of {memory / GIB:.1f} GiB of memory (assumed: one NUMA node)"
         return Room(int(memory * share), 0, how)
-    given = settings.number("gpu-memory-utilization")
-    share = given or engine_constant("gpu_memory_utilization", version)
+    set_share = settings.number("gpu-memory-utilization")
+    share = set_share or engine_constant("gpu_memory_utilization", version)
     how = (
         f"{memory / GIB:.1f} GiB of memory (assumed: one NUMA node) x utilization {share:g}"
-        f"{'' if given else ' (the default)'} - weights {loaded / GIB:.2f} GiB; what else the "
+        f"{'' if set_share else ' (the default)'} - weights {loaded / GIB:.2f} GiB; what else the "
         "process holds is not known beforehand"
     )
-    return Room(int(memory * share) - loaded, 0, how)
+    claims = int(memory * share)
+    return Room(claims - loaded, 0, how, claims)
 
 
 def kv_tokens(room: Room, bytes_per_token: float, block: int) -> int:
