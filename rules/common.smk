@@ -10,6 +10,7 @@ from snakemake.logging import logger
 PROJECT = Path(workflow.basedir)
 sys.path.insert(0, str(PROJECT))
 
+from scripts.lib.jobs.study_files import find_file_problems
 from scripts.lib.study.checks import probe_files
 from scripts.lib.study.load import StudyError, load_study
 from scripts.lib.study.specs import write_specs
@@ -39,7 +40,12 @@ def read_the_study():
             f"Run snakemake in {PROJECT}: paths of a study count from there."
         )
     try:
-        loaded = load_study(study_file(), PROJECT, workflow.config_settings.config)
+        loaded = load_study(
+            study_file(),
+            PROJECT,
+            workflow.config_settings.config,
+            further=[find_file_problems],
+        )
     except StudyError as error:
         raise WorkflowError("The study cannot be run:", *error.problems)
     if workflow.is_main_process:
@@ -88,13 +94,15 @@ GRADE_CODE = code(
     "lib/quality/graders/*.py",
     "lib/quality/sandbox/*.py",
 )
-PLAN_CODE = code("lib/plan/*.py") + sorted(
+PLAN_CODE = code("lib/plan/*.py", "lib/study/gpu_names.py") + sorted(
     map(str, Path("config/reference").glob("*.yaml"))
 )
 TABLES_CODE = code(
     "lib/analysis/**/*.py",
-    "lib/load/slo.py",
+    "lib/base/counts.py",
+    "lib/load/repeats.py",
     "lib/load/requests.py",
+    "lib/load/slo.py",
     "lib/quality/compare.py",
     "lib/study/slo.py",
 )

@@ -63,8 +63,9 @@ rule verify:
 rule clean_results:
     """Remove this study's results and logs, not what was fetched or built."""
     log:
-        f"logs/{STUDY.study}.clean_results.log",
+        # Snakemake makes a log that is not there, so it cannot lie in logs/.
+        f".snakemake/log/{STUDY.study}.clean_results.log",
     params:
         folders=[f"results/{STUDY.study}", f"logs/{STUDY.study}"],
     shell:
-        "rm -rf {params.folders:q} 2>{log:q} && rm -f {log:q}"
+        "rm -rf {params.folders:q} 2> >(tee {log:q} >&2)"

@@ -7,6 +7,7 @@ import random
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,38 @@ MIN_TOKENS = 4
 SHAREGPT_MAX_INPUT, SHAREGPT_MAX_TOTAL = 1024, 2048
 DEFAULT_OUTPUT_TOKENS = 256
 """Length of an answer for which a JSON line names none."""
+NO_CONVERSATION = (
+    "no conversation of two turns; ShareGPT format is a list of objects with "
+    '"conversations": [{"from": ..., "value": ...}, ...]'
+)
+LOOKED_AT = 1000
+"""So many entries of a file are looked at before anything runs: all of most files."""
 
 _BATCH = 64
 _SPOOL_BYTES = 32 * 2**20
+
+
+def check_prompt_file(kind: str, path: Path, endpoint: str) -> None:
+    """Look at the first entries of a file as a measurement will, without a tokenizer.
+
+    Raises:
+        DatasetError: It is not of its kind (sharegpt, jsonl or trace); the message says where.
+    """
+    if kind == "sharegpt":
+        if not list(islice(_first_turns(path), LOOKED_AT)):
+            raise DatasetError(f"{path}: {NO_CONVERSATION}")
+        return
+    rows = list(islice(_rows(path), LOOKED_AT))
+    if not rows:
+        raise DatasetError(f"{path}: holds no line; give one JSON object a line")
+    for number, row in rows:
+        if kind == "trace":
+            _check_time(row, path, number)
+        if kind == "trace" and not ("prompt" in row or "messages" in row):
+            _positive(row, "input_tokens", path, number)
+            _positive(row, "output_tokens", path, number)
+        else:
+            _check_prompt(row, path, number, endpoint)
 
 
 def sharegpt_samples(path: Path, tokenizer: Tokenizer, workload: Workload) -> Iterator[Sample]:
@@ -40,10 +70,7 @@ def sharegpt_samples(path: Path, tokenizer: Tokenizer, workload: Workload) -> It
     """
     pairs = _Spool(_first_turns(path))
     if not len(pairs):
-        raise DatasetError(
-            f"{path}: no conversation of two turns; ShareGPT format is a list of objects with "
-            '"conversations": [{"from": ..., "value": ...}, ...]'
-        )
+        raise DatasetError(f"{path}: {NO_CONVERSATION}")
     order = list(range(len(pairs)))
     random.Random(workload.seed).shuffle(order)  # the order vLLM shuffles its entries into
     max_input = workload.max_input_tokens or SHAREGPT_MAX_INPUT
@@ -113,8 +140,7 @@ def trace_samples(path: Path, tokenizer: Tokenizer, workload: Workload) -> Itera
     """
     rows = list(_rows(path))
     for number, row in rows:
-        if not isinstance(row.get("timestamp_s"), int | float):
-            raise DatasetError(f"{path}: line {number}: timestamp_s (seconds) is missing")
+        _check_time(row, path, number)
     rows.sort(key=lambda item: float(item[1]["timestamp_s"]))
     first = float(rows[0][1]["timestamp_s"]) if rows else 0.0
     rng, maker = np.random.default_rng(workload.seed), None
@@ -137,28 +163,46 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     except OSError as problem:
         raise DatasetError(f"{path}: cannot be read ({problem.strerror})") from problem
     with file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except ValueError as problem:
-                raise DatasetError(f"{path}: line {number} is not JSON ({problem})") from problem
-            if not isinstance(row, dict):
-                raise DatasetError(f"{path}: line {number} is not a JSON object")
-            yield number, row
+        try:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield number, _row(line, path, number)
+        except UnicodeDecodeError as problem:
+            raise DatasetError(f"{path}: not UTF-8 text ({problem.reason})") from problem
+
+
+def _row(line: str, path: Path, number: int) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as problem:
+        raise DatasetError(f"{path}: line {number} is not JSON ({problem})") from problem
+    if not isinstance(row, dict):
+        raise DatasetError(f"{path}: line {number} is not a JSON object")
+    return row
+
+
+def _check_time(row: dict[str, Any], path: Path, number: int) -> None:
+    if not isinstance(row.get("timestamp_s"), int | float):
+        raise DatasetError(f"{path}: line {number}: timestamp_s (seconds) is missing")
+
+
+def _check_prompt(row: dict[str, Any], path: Path, number: int, endpoint: str) -> None:
+    prompt, messages = row.get("prompt"), row.get("messages")
+    if isinstance(prompt, str) == isinstance(messages, list):
+        raise DatasetError(f"{path}: line {number}: give either prompt (text) or messages (list)")
+    if messages is not None and endpoint == "completions":
+        raise DatasetError(
+            f"{path}: line {number} has messages; set endpoint: chat in the workload"
+        )
+    if "output_tokens" in row:
+        _positive(row, "output_tokens", path, number)
 
 
 def _file_sample(
     row: dict[str, Any], path: Path, number: int, tokenizer: Tokenizer, workload: Workload
 ) -> Sample:
+    _check_prompt(row, path, number, workload.endpoint)
     prompt, messages = row.get("prompt"), row.get("messages")
-    if isinstance(prompt, str) == isinstance(messages, list):
-        raise DatasetError(f"{path}: line {number}: give either prompt (text) or messages (list)")
-    if messages is not None and workload.endpoint == "completions":
-        raise DatasetError(
-            f"{path}: line {number} has messages; set endpoint: chat in the workload"
-        )
     text = prompt if isinstance(prompt, str) else messages_text(messages or [])
     outputs = (
         _positive(row, "output_tokens", path, number)

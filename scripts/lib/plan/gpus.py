@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Literal
 from urllib.parse import urlsplit
@@ -11,12 +10,12 @@ from pydantic import Field
 
 from scripts.lib.base.schema import Strict
 from scripts.lib.plan.tables import PlanError, reference
+from scripts.lib.study.gpu_names import gpu_problem, table_name
 from scripts.lib.study.models import Engine, HostOverride
 from scripts.lib.telemetry.host import Gpu, Host
 
 GIB = 2**30
 MIB = 2**20
-BRANDS = ("nvidia", "amd", "instinct", "geforce", "tesla", "gpu")
 ENGINE_SHARE = 0.985
 """What CUDA reports of NVML's memory: 0.980 (L4) to 0.996 (H200) where public logs show both."""
 
@@ -62,11 +61,8 @@ def gpu_table() -> list[GpuSpec]:
 
 def find_gpu(name: str) -> GpuSpec | None:
     """Return the GPU of that name, spelt as people or NVML spell it; None: not in the table."""
-    wanted = _normal(name)
-    for gpu in gpu_table():
-        if wanted in {_normal(known) for known in (gpu.name, *gpu.aliases)}:
-            return gpu
-    return None
+    known = table_name(name)
+    return next((gpu for gpu in gpu_table() if gpu.name == known), None)
 
 
 def named_gpu(name: str) -> GpuSpec:
@@ -76,13 +72,9 @@ def named_gpu(name: str) -> GpuSpec:
         PlanError: It is not in the table, or the name stands for several.
     """
     found = find_gpu(name)
-    if found:
-        return found
-    wanted = _normal(name)
-    near = [gpu.name for gpu in gpu_table() if wanted and _normal(gpu.name).startswith(wanted)]
-    known = ", ".join(near or [gpu.name for gpu in gpu_table()])
-    fault = "stands for several GPUs; give one" if near else "is not in the table of GPUs; give one"
-    raise PlanError(f'host.gpu is "{name}", which {fault} of {known} (config/reference/gpus.yaml)')
+    if found is None:
+        raise PlanError(gpu_problem(name))
+    return found
 
 
 def device_of(host: Host | None, override: HostOverride | None, engine: Engine) -> Device:
@@ -149,8 +141,3 @@ def _engine_memory(memory_mib: int, spec: GpuSpec | None) -> dict[str, object]:
         return {"memory_bytes": int(spec.engine_memory_gib * GIB), "memory_how": how}
     how = f"{ENGINE_SHARE:.1%} of {memory_mib} MiB, the share that CUDA reports of a card's memory"
     return {"memory_bytes": int(memory_mib * MIB * ENGINE_SHARE), "memory_how": how}
-
-
-def _normal(name: str) -> str:
-    words = re.findall(r"[a-z0-9]+", name.lower())
-    return "".join(word for word in words if word not in BRANDS)

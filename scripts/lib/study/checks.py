@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from scripts.lib.study.models import Study
+from scripts.lib.study.raw import engines, section, sources
+from scripts.lib.study.refusals import find_refusals
 from scripts.lib.study.sentences import show, suggest
 from scripts.lib.study.slo import PERCENTILE_FLOORS
 
@@ -30,6 +32,7 @@ def find_errors(raw: Mapping[str, Any], project: Path) -> list[str]:
         *_quantization_cycles(raw),
         *_load_points(raw),
         *_missing_files(raw, project),
+        *find_refusals(raw, project),
     ]
 
 
@@ -67,15 +70,8 @@ def _leaves(value: object, path: tuple[object, ...]) -> Iterator[tuple[tuple[obj
         yield path, value
 
 
-def _section(raw: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
-    section = raw.get(key)
-    if not isinstance(section, dict):
-        return {}
-    return {str(name): value for name, value in section.items() if isinstance(value, dict)}
-
-
 def _unknown_names(raw: Mapping[str, Any]) -> Iterator[str]:
-    variants, checkpoints = _section(raw, "variants"), _section(raw, "checkpoints")
+    variants, checkpoints = section(raw, "variants"), section(raw, "checkpoints")
     baseline = raw.get("baseline")
     if isinstance(baseline, str) and variants and baseline not in variants:
         fix = suggest(baseline, list(variants), kind="variants")
@@ -85,24 +81,20 @@ def _unknown_names(raw: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(wanted, str) and wanted not in checkpoints:
             fix = suggest(wanted, list(checkpoints), kind="checkpoints")
             yield f"variants.{name}.checkpoint is {show(wanted)}, which is not defined; {fix}"
-    for name, source in _quantized(checkpoints).items():
+    for name, source in _quantized(raw).items():
         if source not in checkpoints:
             fix = suggest(source, list(checkpoints), kind="checkpoints")
             yield f"checkpoints.{name}.quantize.from is {show(source)}, which is not defined; {fix}"
 
 
-def _quantized(checkpoints: dict[str, dict[str, Any]]) -> dict[str, str]:
+def _quantized(raw: Mapping[str, Any]) -> dict[str, str]:
     """Return checkpoint -> the checkpoint it is quantized from."""
-    found = {}
-    for name, checkpoint in checkpoints.items():
-        quantize = checkpoint.get("quantize")
-        if isinstance(quantize, dict) and isinstance(quantize.get("from"), str):
-            found[name] = quantize["from"]
-    return found
+    found = {name: quantize.get("from") for name, quantize in sources(raw, "quantize").items()}
+    return {name: source for name, source in found.items() if isinstance(source, str)}
 
 
 def _quantization_cycles(raw: Mapping[str, Any]) -> Iterator[str]:
-    source = _quantized(_section(raw, "checkpoints"))
+    source = _quantized(raw)
     for name in source:
         seen, here = {name}, source.get(name)
         while here is not None and here not in seen:
@@ -116,7 +108,7 @@ def _quantization_cycles(raw: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _load_points(raw: Mapping[str, Any]) -> Iterator[str]:
-    for name, workload in _section(raw, "workloads").items():
+    for name, workload in section(raw, "workloads").items():
         where = f"workloads.{name}"
         for key in ("concurrency", "rate"):
             levels = workload.get(key)
@@ -176,20 +168,16 @@ def _missing_files(raw: Mapping[str, Any], project: Path) -> Iterator[str]:
 
 
 def _named_files(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    engines = {"engine": raw.get("engine"), "maker": raw.get("maker")}
-    for name, variant in _section(raw, "variants").items():
-        engines[f"variants.{name}.engine"] = variant.get("engine")
-    for where, engine in engines.items():
-        if isinstance(engine, dict) and isinstance(engine.get("environment"), str):
+    for where, engine in engines(raw).items():
+        if isinstance(engine.get("environment"), str):
             yield f"{where}.environment", engine["environment"]
-    for name, workload in _section(raw, "workloads").items():
+    for name, workload in section(raw, "workloads").items():
         dataset = workload.get("dataset")
         for kind in ("sharegpt", "jsonl", "trace"):
             if isinstance(dataset, dict) and isinstance(dataset.get(kind), str):
                 yield f"workloads.{name}.dataset.{kind}", dataset[kind]
-    for name, checkpoint in _section(raw, "checkpoints").items():
-        quantize = checkpoint.get("quantize")
-        if isinstance(quantize, dict) and isinstance(quantize.get("calibration"), str):
+    for name, quantize in sources(raw, "quantize").items():
+        if isinstance(quantize.get("calibration"), str):
             yield f"checkpoints.{name}.quantize.calibration", quantize["calibration"]
 
 

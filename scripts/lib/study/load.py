@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,9 @@ from pydantic import ValidationError
 from scripts.lib.study.checks import find_errors, find_warnings
 from scripts.lib.study.models import Study
 from scripts.lib.study.sentences import sentence
+
+Check = Callable[[Mapping[str, Any], Path], Iterable[str]]
+"""Finds problems in the raw content of a study file; relative paths count from the second."""
 
 
 class StudyError(ValueError):
@@ -32,7 +35,11 @@ class LoadedStudy:
 
 
 def load_study(
-    path: Path, project: Path, overrides: Mapping[str, Any] | None = None
+    path: Path,
+    project: Path,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    further: Iterable[Check] = (),
 ) -> LoadedStudy:
     """Read the study file at ``path``; relative paths in it count from ``project``.
 
@@ -40,6 +47,7 @@ def load_study(
         path: The YAML file.
         project: The project's root.
         overrides: Top-level keys that replace the file's (``snakemake --config``).
+        further: Checks of other areas; their problems are reported with the rest.
 
     Raises:
         StudyError: with every problem found, each a sentence that names file and key.
@@ -50,12 +58,14 @@ def load_study(
         raise StudyError([f"{path}: {problem}" for problem in error.problems]) from None
     place = f"{path} with --config" if overrides else f"{path}"
     try:
-        return check_study({**raw, **(overrides or {})}, project)
+        return check_study({**raw, **(overrides or {})}, project, further)
     except StudyError as error:
         raise StudyError([f"{place}: {problem}" for problem in error.problems]) from None
 
 
-def check_study(raw: Mapping[str, Any], project: Path) -> LoadedStudy:
+def check_study(
+    raw: Mapping[str, Any], project: Path, further: Iterable[Check] = ()
+) -> LoadedStudy:
     """Validate the content of a study file; see :func:`load_study`."""
     problems: list[str] = []
     study: Study | None = None
@@ -64,6 +74,7 @@ def check_study(raw: Mapping[str, Any], project: Path) -> LoadedStudy:
     except ValidationError as error:
         problems = [sentence(detail, raw, Study) for detail in error.errors()]
     problems += find_errors(raw, project)
+    problems += [problem for check in further for problem in check(raw, project)]
     if problems or study is None:
         raise StudyError(list(dict.fromkeys(problems)))
     return LoadedStudy(study, find_warnings(study))

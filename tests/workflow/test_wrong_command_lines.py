@@ -1,0 +1,73 @@
+"""What somebody sees who gives a wrong study, cleans up, or looks at a dry run."""
+
+import os
+import subprocess
+
+import pytest
+
+from tests.workflow.conftest import PROJECT
+
+
+def make(workspace, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run make in the copy with the environment of this test; ``-o``: it counts as made."""
+    (workspace.root / ".venv").symlink_to(PROJECT / ".venv")
+    return subprocess.run(
+        ["make", "-o", ".venv/.ready", *words],
+        cwd=workspace.root,
+        env={**os.environ, "MAKEFLAGS": ""},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "s.yaml: cannot be read (No such file or directory); give the path of a study"),
+        (b"\xff\xfe\x00", "s.yaml: is not text; give a YAML file"),
+        (b"", "s.yaml: holds no keys; see config/config.yaml for the shape of a study"),
+        (b"- 1", "s.yaml: holds no keys; see config/config.yaml for the shape of a study"),
+        (b"a: [1", "s.yaml: line 1: not valid YAML: expected ',' or ']'"),
+        ("folder", "s.yaml: cannot be read (Is a directory); give the path of a study"),
+    ],
+)
+def test_make_says_in_a_sentence_that_a_file_is_no_study(workspace, content, expected):
+    path = workspace.root / "a s.yaml"
+    if content == "folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_bytes(content)
+    done = make(workspace, "report", "STUDY=a s.yaml")
+    assert done.returncode != 0
+    assert f"a {expected}" in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert len(done.stderr.splitlines()) == 2  # the other one is make's
+
+
+def test_faults_of_files_and_values_stop_before_any_job(workspace):
+    (workspace.root / "prompts.jsonl").write_text('{"prompt": "a"}\n{"messages": []}\n')
+    (workspace.root / "config/probes/tiny.jsonl").write_text('{"id": "x"}\n')
+    workspace.change(
+        host={"gpu": "L41S"},
+        workloads__short__dataset={"jsonl": "prompts.jsonl"},
+    )
+    done = workspace.snakemake("plan")
+    output = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert 'config/study.yaml: host.gpu is "L41S"' in output
+    assert "dataset.jsonl: prompts.jsonl: line 2 has messages; set endpoint: chat" in output
+    assert "quality.probes: config/probes/tiny.jsonl:1:" in output
+    assert "Traceback" not in output
+    assert not workspace.results.exists()
+
+
+def test_nothing_of_a_study_is_left_when_it_is_cleaned(finished):
+    done = make(finished, "clean_results", "STUDY=config/study.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    left = [
+        path for place in ("results", "logs") for path in (finished.root / place).rglob("*fake*")
+    ]
+    assert left == []
+    assert (finished.root / "model/config.json").is_file()
