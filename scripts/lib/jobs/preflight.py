@@ -135,8 +135,8 @@ def _memory(served: ServedVariant, host: Host) -> _Memory:
     settings = Settings(served.variant, served.engine)
     version = next((v for k, v in served.info.versions.items() if k in ENGINES), None)
     room = cpu_room(device, served.manifest.real_bytes or 0, settings, version)
-    if room is None:
-        return _Memory(not_known=(f"{NOT_KNOWN}: the machine's memory is not recorded",))
+    if isinstance(room, str):
+        return _Memory(not_known=(f"{NOT_KNOWN}: {room}",))
     if room.claims is None:
         return _parts(room, _gib(served.manifest.real_bytes))
     if _nodes() != 1:

@@ -51,13 +51,14 @@ class Draft:
     weights: Weights | None = None
     loaded: int | None = None
     kv: Kv = field(default_factory=lambda: Kv(None, "the shape of the model is not known"))
-    room: Room | None = None
+    room: Room | str = "the weights are not known"
+    """What is left for the KV cache, or what of it is not known."""
     length: int | None = None
 
     @property
     def tokens(self) -> int | None:
         """Tokens that the KV cache would hold, of one replica."""
-        if self.room is None or self.kv.bytes_per_token is None:
+        if isinstance(self.room, str) or self.kv.bytes_per_token is None:
             return None
         block = self.settings.whole("block-size")
         block = block or (CPU_BLOCK if self.device.kind == "cpu" else BLOCK)
@@ -158,7 +159,7 @@ def _expected(
     return expected_path(case)
 
 
-def _room(draft: Draft) -> Room | None:
+def _room(draft: Draft) -> Room | str:
     assert draft.loaded is not None
     if draft.device.kind == "cpu":
         return cpu_room(draft.device, draft.loaded, draft.settings, draft.version)
@@ -166,7 +167,7 @@ def _room(draft: Draft) -> Room | None:
         return given
     shape = draft.facts.shape
     if shape is None:
-        return None
+        return "the shape of the model is not known"
     return gpu_room(draft.device, draft.loaded, shape, draft.settings, draft.version)
 
 

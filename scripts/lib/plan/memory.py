@@ -13,6 +13,7 @@ from scripts.lib.plan.shapes import Counts, known
 from scripts.lib.plan.tables import in_range, parse_version, reference
 
 CPU_KV_SPACE = "VLLM_CPU_KVCACHE_SPACE"
+MEMORY_NOT_KNOWN = "the size of the memory is not known"
 HALF = 2
 BLOCK = 16
 CPU_BLOCK = 128
@@ -27,15 +28,16 @@ class Weights:
     ideal: int | None
     """Each layer's parameters x bits / 8, without scales."""
     real: int
-    embedding: int
-    """Of the input embedding, of which a step reads single rows; 0 where it is the output too."""
+    embedding: int | None
+    """Of the input embedding, of which a step reads single rows; 0 where it is the output too.
+    None: not known."""
     how: str
 
 
 def weights_of(facts: Facts) -> Weights | None:
     """Return the bytes of the weights: from the tensors' headers, else counted from the shape."""
     counts, scheme, shape = facts.counts, facts.scheme, facts.shape
-    embedding = 0 if counts is None or not counts.head else counts.embedding * HALF
+    embedding = _embedding_bytes(shape, counts)
     if facts.tensors is not None:
         how = "sum of the checkpoint's tensors"
         return Weights(facts.tensors.ideal_bytes, facts.tensors.total_bytes, embedding, how)
@@ -50,31 +52,56 @@ def weights_of(facts: Facts) -> Weights | None:
     if scheme.method is None:
         return Weights(packed + rest, packed + rest, embedding, how)
     scales = _scale_bytes(counts, scheme)
+    if scales is None:
+        return None
     how += f", the {counts.linear:,} of the linear layers at {bits} bits and their scales"
     return Weights(packed + rest, packed + rest + scales, embedding, how)
 
 
-def _scale_bytes(counts: Counts, scheme: Scheme) -> int:
-    """Return the bytes of scales and zero points, as the methods' libraries store them."""
+def _embedding_bytes(shape: Shape | None, counts: Counts | None) -> int | None:
+    if counts is not None:
+        return counts.embedding * HALF if counts.head else 0
+    if shape is None or shape.tie_word_embeddings is None:
+        return None
+    if shape.tie_word_embeddings:
+        return 0
+    if shape.vocab_size is None or shape.hidden_size is None:
+        return None
+    return shape.vocab_size * shape.hidden_size * HALF
+
+
+def _scale_bytes(counts: Counts, scheme: Scheme) -> int | None:
+    """Return the bytes of scales and zero points, as the methods' libraries store them.
+
+    None: the scheme does not say how many there are.
+    """
     if scheme.scheme.endswith("nvfp4"):
         return counts.linear // 16
     if scheme.scheme.endswith("mxfp4"):
         return counts.linear // 32
     if scheme.block_shape:
         return counts.linear // (scheme.block_shape[0] * scheme.block_shape[1]) * 4
-    if scheme.group_size and scheme.strategy == "group":
+    if scheme.strategy in ("group", None) and scheme.group_size and scheme.weight_bits:
         groups = counts.linear // scheme.group_size
         has_zeros = scheme.method == "gptq" or scheme.symmetric is False
-        zeros = groups * (scheme.weight_bits or 0) // 8 if has_zeros else 0
-        return groups * HALF + zeros
-    return counts.columns * HALF if scheme.strategy == "channel" else 0
+        return groups * HALF + (groups * scheme.weight_bits // 8 if has_zeros else 0)
+    if scheme.strategy == "channel":
+        return counts.columns * HALF
+    return 0 if scheme.strategy == "tensor" else None  # one number a layer: some hundred bytes
 
 
 def loaded_bytes(weights: Weights, shape: Shape | None, settings: Settings, length: int) -> int:
-    """Return the bytes on one GPU after loading: its share, and the table of rotary positions."""
+    """Return the bytes on one GPU after loading: its share, and the table of rotary positions.
+
+    Where the table's size is not known (:func:`rotary_bytes`) it is the share alone.
+    """
     share = weights.real / settings.tensor_parallel / settings.pipeline_parallel
-    rotary = length * shape.head_dim * HALF if shape and shape.head_dim else 0
-    return round(share) + rotary
+    return round(share) + (rotary_bytes(shape, length) or 0)
+
+
+def rotary_bytes(shape: Shape | None, length: int | None) -> int | None:
+    """Return the bytes of the table of rotary positions; None: not known."""
+    return length * shape.head_dim * HALF if shape and shape.head_dim and length else None
 
 
 @dataclass(frozen=True)
@@ -157,21 +184,26 @@ class Room:
 
 def gpu_room(
     device: Device, loaded: int, shape: Shape, settings: Settings, version: str | None
-) -> Room | None:
-    """Return what one GPU leaves for the KV cache; None: its memory is not known.
+) -> Room | str:
+    """Return what one GPU leaves for the KV cache, or what of it is not known.
 
     Budget (memory x utilization) less weights, activations at their peak, libraries and, where
     the version counts them, CUDA graphs. Constants and their sources: engine_memory.yaml.
     """
     if device.memory_bytes is None:
-        return None
+        return MEMORY_NOT_KNOWN
     given = settings.number("gpu-memory-utilization")
     share = given or engine_constant("gpu_memory_utilization", version)
     budget = int(device.memory_bytes * share)
-    tokens, sequences = _batch(device, settings, version, _length(settings, shape))
+    batch = _batch(device.memory_bytes, device.name, settings, version, shape)
+    if isinstance(batch, str):
+        return batch
+    tokens, sequences = batch
     peak = peak_bytes(shape, tokens, sequences, settings.tensor_parallel, version)
-    fixed = engine_constant("context_gib", version) + engine_constant("libraries_gib", version)
     graphs = _graph_bytes(shape, sequences, settings, version)
+    if isinstance(peak, str) or isinstance(graphs, str):
+        return peak if isinstance(peak, str) else str(graphs)
+    fixed = engine_constant("context_gib", version) + engine_constant("libraries_gib", version)
     overhead = peak + int(fixed * GIB) + graphs
     how = (
         f"{device.memory_bytes / GIB:.2f} GiB ({device.memory_how}) x utilization {share:g}"
@@ -189,59 +221,68 @@ def engine_constant(key: str, version: str | None) -> float:
     return float(next(r["value"] for r in rows if r["key"] == key and in_range(parsed, r)))
 
 
-def peak_bytes(shape: Shape, tokens: int, sequences: int, tp: int, version: str | None) -> int:
-    """Return the activations' peak while the engine profiles itself.
+def peak_bytes(
+    shape: Shape, tokens: int, sequences: int, tp: int, version: str | None
+) -> int | str:
+    """Return the activations' peak while the engine profiles itself, or why it is not known.
 
     The larger of the MLP of one layer over all batched tokens (its gate-up output and product,
     and three hidden states: residual, input and its norm) and the sampler over all sequences;
     the two follow one another (vllm/v1/worker/gpu_model_runner.py, profile_run). A log of an 8B
     model with 29,000 batched tokens prints 2.99 GiB for the former, as this counts.
     """
-    hidden = shape.hidden_size or 0
-    inner = shape.intermediate_size or 0
+    inner = shape.intermediate_size
     if shape.experts and shape.moe_intermediate_size:
-        inner = shape.moe_intermediate_size * (shape.experts_per_token or 1)
+        chosen = shape.experts_per_token
+        inner = None if chosen is None else shape.moe_intermediate_size * chosen
+    hidden, vocab = shape.hidden_size, shape.vocab_size
+    if inner is None or hidden is None or vocab is None:
+        return "config.json does not say the sizes that the activations' peak follows from"
     forward = tokens * (3 * inner // tp + 3 * hidden) * HALF
-    sampler = sequences * (shape.vocab_size or 0) * engine_constant("sampler_bytes", version)
+    sampler = sequences * vocab * engine_constant("sampler_bytes", version)
     return int(max(forward, sampler))
 
 
-def _batch(device: Device, settings: Settings, version: str | None, length: int) -> tuple[int, int]:
+def _batch(
+    memory_bytes: int, name: str, settings: Settings, version: str | None, shape: Shape
+) -> tuple[int, int] | str:
     """Return max_num_batched_tokens and max_num_seqs: as given, or the server's defaults.
 
     vllm/engine/arg_utils.py: by memory since 0.8; before, one prompt of full length.
     """
-    memory = (device.memory_bytes or 0) / GIB
-    parsed = parse_version(version)
+    memory, parsed = memory_bytes / GIB, parse_version(version)
+    given = settings.whole("max-num-batched-tokens"), settings.whole("max-num-seqs")
     if parsed is not None and parsed.release < (0, 8):
-        tokens, sequences = (2048 if length > 32768 else max(2048, length)), 256
+        length = max_length(settings, shape)
+        if length is None and given[0] is None:
+            return "the longest request is not known, nor with it how many tokens are batched"
+        tokens, sequences = (2048 if (length or 0) > 32768 else max(2048, length or 0)), 256
     elif memory >= 160 and (parsed is None or parsed.release >= (0, 32)):
         tokens, sequences = 16384, 1024
-    elif memory >= 70 and "A100" not in device.name.upper():
+    elif memory >= 70 and "A100" not in name.upper():
         tokens, sequences = 8192, 1024
     else:
         tokens, sequences = 2048, 256
-    given = settings.whole("max-num-batched-tokens"), settings.whole("max-num-seqs")
     return given[0] or tokens, given[1] or sequences
 
 
-def _graph_bytes(shape: Shape, sequences: int, settings: Settings, version: str | None) -> int:
+def _graph_bytes(
+    shape: Shape, sequences: int, settings: Settings, version: str | None
+) -> int | str:
     """Return the memory of captured graphs: sizes 1, 2, 4, then every 8th to 256, 16th to 512."""
     if settings.eager or not engine_constant("graphs_counted", version):
         return 0
+    if shape.layers is None:
+        return "config.json does not say the number of layers, and with it the size of the graphs"
     largest = min(2 * sequences, 512)
     sizes = 3 + min(largest, 256) // 8 + max(0, largest - 256) // 16
     each = engine_constant("graph_mib", version) * MIB
-    return int(2 * sizes * (shape.layers or 0) * each)
+    return int(2 * sizes * shape.layers * each)
 
 
 def max_length(settings: Settings, shape: Shape | None) -> int | None:
     """Return the longest request that is served: as given, or the model's own."""
     return settings.whole("max-model-len") or (shape.max_position_embeddings if shape else None)
-
-
-def _length(settings: Settings, shape: Shape) -> int:
-    return max_length(settings, shape) or 0
 
 
 def given_room(settings: Settings) -> Room | None:
@@ -250,8 +291,8 @@ def given_room(settings: Settings) -> Room | None:
     return Room(size, 0, f"--kv-cache-memory-bytes {size}") if size else None
 
 
-def cpu_room(device: Device, loaded: int, settings: Settings, version: str | None) -> Room | None:
-    """Return what the CPU backend keeps for the KV cache; None: the memory is not known.
+def cpu_room(device: Device, loaded: int, settings: Settings, version: str | None) -> Room | str:
+    """Return what the CPU backend keeps for the KV cache, or what of it is not known.
 
     VLLM_CPU_KVCACHE_SPACE (GiB) where it is set, or --kv-cache-memory-bytes, else the version's
     default: a fixed size, half of a NUMA node's memory, or, since 0.21, what the engine's own
@@ -267,7 +308,7 @@ def cpu_room(device: Device, loaded: int, settings: Settings, version: str | Non
         how = f"{fixed:g} GiB, this version's default without {CPU_KV_SPACE}"
         return Room(int(fixed * GIB), 0, how)
     if device.memory_bytes is None:
-        return None
+        return MEMORY_NOT_KNOWN
     memory = device.memory_bytes
     share = engine_constant("cpu_kv_share", version)
     if share:

@@ -7,6 +7,7 @@ from pathlib import Path
 from scripts.lib.plan.cost import hours_of, work_of
 from scripts.lib.plan.draft import Draft, make_draft, sentence
 from scripts.lib.plan.gpus import GIB
+from scripts.lib.plan.memory import rotary_bytes
 from scripts.lib.plan.models import Estimate, Plan
 from scripts.lib.plan.roofline import compute_bound_from, tpot_floor
 from scripts.lib.plan.shapes import why_not_countable
@@ -77,6 +78,8 @@ def _weights_gib(draft: Draft) -> Estimate | str:
     if draft.weights is None or draft.loaded is None:
         return _why_no_weights(draft)
     how = f"{draft.weights.how}, and the table of rotary positions"
+    if rotary_bytes(draft.facts.shape, draft.length) is None:
+        how = f"{draft.weights.how}; without the table of rotary positions, which is not known"
     if draft.settings.tensor_parallel * draft.settings.pipeline_parallel > 1:
         how += "; per GPU"
     return Estimate(value=round(draft.loaded / GIB, 4), unit="GiB", how=how)
@@ -88,6 +91,8 @@ def _why_no_weights(draft: Draft) -> str:
     scheme, shape = draft.scheme, draft.facts.shape
     if scheme and (scheme.groups or scheme.scheme in ("unknown", "mixed")):
         return "the size of the weights is not known for this scheme until they are on disk"
+    if draft.facts.counts is not None:
+        return "how many scales this scheme stores is not known until the weights are on disk"
     return (why_not_countable(shape) if shape else None) or "the weights are not known"
 
 
@@ -95,8 +100,10 @@ def _tokens(draft: Draft) -> Estimate | str:
     tokens = draft.tokens
     if draft.kv.bytes_per_token is None:
         return draft.facts.missing or draft.kv.how
-    if tokens is None or draft.room is None:
-        return _why_no_weights(draft) if draft.weights is None else "the memory is not known"
+    if isinstance(draft.room, str):
+        return _why_no_weights(draft) if draft.weights is None else draft.room
+    if tokens is None:
+        return draft.kv.how
     how = f"({draft.room.how}) / ({draft.kv.how})"
     return Estimate(value=float(tokens), unit="tokens", how=how)
 
@@ -138,8 +145,8 @@ def _fits(draft: Draft) -> tuple[bool | None, str]:
     needed, present = draft.settings.gpus, draft.device.count
     if draft.device.kind in ("cuda", "rocm") and needed > present:
         return False, f"It needs {needed} GPUs and the machine has {present}."
-    if draft.room is None:
-        return None, sentence(_why_no_weights(draft) if draft.weights is None else "not known")
+    if isinstance(draft.room, str):
+        return None, sentence(_why_no_weights(draft) if draft.weights is None else draft.room)
     if draft.device.kind == "cpu" and draft.loaded is not None and draft.device.memory_bytes:
         need = draft.loaded + max(0, draft.room.bytes)
         if need > draft.device.memory_bytes:

@@ -16,6 +16,10 @@ MATRIX_UNITS = {
 }
 """What the products are computed in; every weight-only scheme computes in 16 bits."""
 
+EMBEDDING_NOT_KNOWN = (
+    "how large the input embedding is, of which a step reads single rows, is not known"
+)
+
 
 def tpot_floor(
     device: Device, weights: Weights, settings: Settings, shape: Shape | None
@@ -31,6 +35,8 @@ def tpot_floor(
         return fault
     assert device.bandwidth_gb_s
     read = _read_per_step(weights, settings)
+    if read is None:
+        return EMBEDDING_NOT_KNOWN
     value = read / (device.bandwidth_gb_s * 1e9) * 1e3
     how = (
         f"{read / 1e9:.2f} GB of weights read per step / {device.bandwidth_gb_s:g} GB/s; a floor: "
@@ -65,7 +71,10 @@ def compute_bound_from(
     assert device.bandwidth_gb_s
     active = counts.linear + (counts.head or counts.embedding)
     tp = settings.tensor_parallel
-    seconds = _read_per_step(weights, settings) / (device.bandwidth_gb_s * 1e9)
+    read = _read_per_step(weights, settings)
+    if read is None:
+        return EMBEDDING_NOT_KNOWN
+    seconds = read / (device.bandwidth_gb_s * 1e9)
     value = seconds * tflops * 1e12 * tp / (2 * active)
     how = (
         f"2 x {active / 1e9:.2f} billion parameters a token at {tflops * tp:g} dense "
@@ -74,7 +83,9 @@ def compute_bound_from(
     return Estimate(value=round(value), unit="concurrent requests", how=how)
 
 
-def _read_per_step(weights: Weights, settings: Settings) -> float:
+def _read_per_step(weights: Weights, settings: Settings) -> float | None:
+    if weights.embedding is None:
+        return None
     return (weights.real - weights.embedding) / settings.tensor_parallel
 
 
