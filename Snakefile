@@ -25,3 +25,5 @@ rule report:
     default_target: True
     input:
         f"results/{STUDY.study}/report/report.html",
+    message:
+        "The report is {input}"

@@ -18,6 +18,8 @@ rule judge_kernels:
     params:
         startups=lambda wildcards: runs_of_variant(wildcards.variant, "startup.json"),
         baseline=lambda wildcards: runs_of_variant(STUDY.baseline, "startup.json"),
+    message:
+        "Judge what the engine ran for {wildcards.variant}"
     shell:
         """
         python -m scripts.judge_kernels \
@@ -46,6 +48,8 @@ rule build_tables:
         "logs/{study}/build_tables.log",
     params:
         results=lambda wildcards: f"results/{wildcards.study}",
+    message:
+        "Build the tables from the raw records"
     shell:
         """
         python -m scripts.build_tables \
@@ -68,6 +72,8 @@ rule summarise_study:
         "logs/{study}/summarise_study.log",
     params:
         results=lambda wildcards: f"results/{wildcards.study}",
+    message:
+        "Diagnose and decide"
     shell:
         """
         python -m scripts.summarise_study \

@@ -20,6 +20,8 @@ rule make_checkpoint:
         source=lambda wildcards, input: (
             ["--source-manifest", *input.source] if input.source else []
         ),
+    message:
+        "Fetch or make checkpoint {wildcards.checkpoint}"
     shell:
         """
         python -m scripts.make_checkpoint \

@@ -12,6 +12,8 @@ rule create_engine:
         "logs/engines/create_engine/{environment}.log",
     params:
         folder=lambda wildcards: f"resources/engines/{wildcards.environment}/venv",
+    message:
+        "Install the environment {wildcards.environment} from its lock"
     shell:
         """
         python -m scripts.create_engine \
@@ -33,6 +35,8 @@ rule inspect_engine:
         "logs/{study}/inspect_engine/{engine}.log",
     params:
         folder=folder_of_engine,
+    message:
+        "See that engine {wildcards.engine} can be imported"
     shell:
         """
         python -m scripts.inspect_engine \

@@ -6,6 +6,8 @@ rule inspect_host:
         "results/{study}/host.json",
     log:
         "logs/{study}/inspect_host.log",
+    message:
+        "Note what machine this is"
     shell:
         """
         python -m scripts.inspect_host \

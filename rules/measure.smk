@@ -13,6 +13,8 @@ rule check_machine:
         "results/{study}/preflight/{variant}.json",
     log:
         "logs/{study}/check_machine/{variant}.log",
+    message:
+        "See that disk, memory and files suffice for {wildcards.variant}"
     shell:
         """
         python -m scripts.check_machine \
@@ -49,6 +51,8 @@ rule measure_load:
     resources:
         measurement=1,
         gpu=gpus_of_variant,
+    message:
+        "Serve {wildcards.variant} and run workload {wildcards.workload}, session {wildcards.session}"
     shell:
         """
         python -m scripts.measure_load \

@@ -10,6 +10,8 @@ rule plan_variant:
         "results/{study}/plan/{variant}.json",
     log:
         "logs/{study}/plan_variant/{variant}.log",
+    message:
+        "Plan {wildcards.variant}"
     shell:
         """
         python -m scripts.plan_variant \
@@ -26,5 +28,7 @@ rule plan:
         of_variants("results/{study}/plan/{variant}.json"),
     log:
         f"logs/{STUDY.study}/plan.log",
+    message:
+        "Print the plan"
     shell:
         "python -m scripts.plan_variant --show {input:q} 2> {log:q}"

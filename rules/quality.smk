@@ -21,6 +21,8 @@ rule probe_quality:
     resources:
         measurement=1,
         gpu=gpus_of_variant,
+    message:
+        "Serve {wildcards.variant} and ask it the probes"
     shell:
         """
         python -m scripts.probe_quality \
@@ -48,6 +50,8 @@ rule grade_quality:
         "logs/{study}/grade_quality/{variant}.log",
     resources:
         measurement=1,
+    message:
+        "Grade the answers of {wildcards.variant}"
     shell:
         """
         python -m scripts.grade_quality \

@@ -13,6 +13,8 @@ rule render_report:
         "logs/{study}/render_report.log",
     params:
         folder=lambda wildcards: f"results/{wildcards.study}/report",
+    message:
+        "Render the report"
     shell:
         """
         python -m scripts.render_report \
@@ -34,6 +36,8 @@ rule make_archive:
     params:
         results=lambda wildcards: f"results/{wildcards.study}",
         folder=lambda wildcards: f"results/{wildcards.study}/archive",
+    message:
+        "Pack the archive"
     shell:
         """
         python -m scripts.make_archive \
@@ -46,6 +50,8 @@ rule make_archive:
 rule archive:
     input:
         f"results/{STUDY.study}/archive/latest.txt",
+    message:
+        "The archive's name is in {input}"
 
 
 rule verify:
@@ -54,6 +60,8 @@ rule verify:
         f"results/{STUDY.study}/archive/latest.txt",
     log:
         f"logs/{STUDY.study}/verify.log",
+    message:
+        "Recompute the archive's tables from its raw records"
     shell:
         """
         python -m scripts.verify_archive "$(cat {input:q})" 2>&1 | tee {log:q}
@@ -67,5 +75,7 @@ rule clean_results:
         f".snakemake/log/{STUDY.study}.clean_results.log",
     params:
         folders=[f"results/{STUDY.study}", f"logs/{STUDY.study}"],
+    message:
+        "Remove {params.folders}"
     shell:
         "rm -rf {params.folders:q} 2> >(tee {log:q} >&2)"

@@ -4,6 +4,10 @@ import json
 import os
 import time
 
+import yaml
+
+from tests.workflow.conftest import PROJECT
+
 AFTER_SERVING = {
     "judge_kernels",
     "grade_quality",
@@ -171,9 +175,10 @@ def test_a_path_that_is_not_native_can_be_refused(workspace):
     assert "on_degraded: fail" in done.stdout + done.stderr
 
 
-def test_nothing_is_quantized_beside_a_measurement(workspace):
+def test_nothing_is_quantized_beside_a_measurement():
     """Both take the GPU, or every core: whatever --cores allows, they take turns."""
-    done = workspace.snakemake("-n", "--cores", "8")
-    jobs = [part for part in done.stdout.split("\nrule ") if "resources:" in part]
-    alone = {part.partition(":")[0] for part in jobs if "measurement=1" in part}
+    blocks = [b for p in (PROJECT / "rules").glob("*.smk") for b in p.read_text().split("\nrule ")]
+    alone = {block.partition(":")[0] for block in blocks if "        measurement=1,\n" in block}
     assert alone == {"make_checkpoint", "measure_load", "probe_quality", "grade_quality"}
+    profile = yaml.safe_load((PROJECT / "profiles/default/profile.yaml").read_text())
+    assert profile["resources"]["measurement"] == 1

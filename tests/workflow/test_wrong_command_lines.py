@@ -71,3 +71,24 @@ def test_nothing_of_a_study_is_left_when_it_is_cleaned(finished):
     ]
     assert left == []
     assert (finished.root / "model/config.json").is_file()
+
+
+def test_a_dry_run_says_what_each_job_does_and_why(workspace):
+    done = workspace.snakemake("-n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    for words in (
+        "Fetch or make checkpoint tiny",
+        "Serve two and run workload short, session 1",
+        "Serve one and ask it the probes",
+        "The report is results/fake/report/report.html",
+    ):
+        place = next(i for i, line in enumerate(lines) if line.endswith(f": {words}"))
+        assert lines[place + 1].startswith("Reason: ")
+    assert not [line for line in lines if line.strip().startswith(("input:", "wildcards:"))]
+
+
+@pytest.mark.parametrize("path", [*(PROJECT / "rules").glob("*.smk"), PROJECT / "Snakefile"])
+def test_every_rule_says_what_it_does(path):
+    for block in path.read_text().split("\nrule ")[1:]:
+        assert "    message:\n" in block, block.partition(":")[0]
