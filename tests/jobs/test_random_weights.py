@@ -13,6 +13,7 @@ from scripts.lib.engine.flags import asks_for_random_weights, server_command
 from scripts.lib.jobs.preflight import check_machine
 from scripts.lib.jobs.quality_job import probe_quality
 from scripts.lib.jobs.serving import ServedVariant
+from scripts.lib.quality.completions import read_lines
 from scripts.lib.study.models import Checkpoint, Engine, Quality, Variant
 from scripts.lib.telemetry.host import Cpu, Host
 
@@ -127,6 +128,6 @@ def test_random_answers_are_not_judged(tmp_path, source):
         '{"id": "a", "axis": "arithmetic", "messages": [{"role": "user", "content": "2 + 2?"}], '
         '"max_tokens": 8, "grader": {"kind": "number", "expected": 4}}\n'
     )
-    result = probe_quality(one, Quality(probes=[str(probes)]), console=Console("test"))
-    assert result.not_applicable == "its weights are random (dummy): nothing to judge"
-    assert result.items == []
+    asked = probe_quality(one, Quality(probes=[str(probes)]), console=Console("test"))
+    assert asked.not_applicable == "its weights are random (dummy): nothing to judge"
+    assert list(read_lines(one.folder / "completions.jsonl.gz")) == []
