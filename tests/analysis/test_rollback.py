@@ -11,8 +11,9 @@ import yaml
 
 from scripts.lib.analysis.decision.alerts import alert_name, alert_rules, alerts_text
 from scripts.lib.analysis.decision.decide import decide
-from scripts.lib.analysis.decision.metric_names import histogram_name, kv_usage_name, version_tuple
 from scripts.lib.analysis.summary import Value
+from scripts.lib.telemetry.metric_names import EVERY, HISTOGRAMS, exported_name, version_tuple
+from scripts.lib.telemetry.metrics_text import parse_metrics
 from tests.analysis.materials import failure, make_material, make_study, quality, row, startup
 
 PROMTOOL = shutil.which("promtool")
@@ -127,9 +128,27 @@ def test_no_recommendation_no_conditions():
     ],
 )
 def test_names_follow_the_engines_version(version, tpot, itl, kv):
-    assert histogram_name("tpot", version) == tpot
-    assert histogram_name("itl", version) == itl
-    assert kv_usage_name(version) == kv
+    assert exported_name("tpot", version) == tpot
+    assert exported_name("itl", version) == itl
+    assert exported_name("kv_cache_usage", version) == kv
+
+
+@pytest.mark.parametrize(
+    "version", ["0.8.5", "0.9.1", "0.10.1", "0.10.2", "0.14.0", "0.32.0", None]
+)
+@pytest.mark.parametrize("quantity", sorted(EVERY))
+def test_what_a_rule_asks_for_a_scrape_of_that_version_is_read_by(quantity, version):
+    """One table: a name in an alert is a name that the reader of scrapes knows."""
+    name = exported_name(quantity, version)
+    if quantity in HISTOGRAMS:
+        text = f"{name}_sum 6\n{name}_count 3\n"
+    else:
+        text = f'{name}{{finished_reason="stop"}} 1\n'
+    found = parse_metrics(text).model_dump(exclude_defaults=True)
+    values = found.get("histograms", {}) | found
+    old_gaps = quantity == "itl" and version_tuple(version) < (0, 10, 2)  # read as TPOT, once
+    wanted = {"finished_requests": "requests_by_finish_reason"}.get(quantity, quantity)
+    assert values.get("tpot" if old_gaps else wanted)
 
 
 def test_versions_are_compared_as_numbers():

@@ -1,7 +1,7 @@
 """One scrape of an engine's ``/metrics``, read without guessing.
 
-Names and their history: vLLM renamed most series between 0.6 and 0.15, so each quantity has a
-list of names, newest first, and the first one present in the text is read.
+Each quantity has a list of names, newest first (:mod:`metric_names`), and the first one present
+in the text is read.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from pydantic import Field
 
 from scripts.lib.base.printed_text import plain
 from scripts.lib.base.schema import Strict
+from scripts.lib.telemetry import metric_names
+from scripts.lib.telemetry.metric_names import names_to_read
 
 
 class HistogramTotals(Strict):
@@ -67,27 +69,17 @@ class Sample(Strict):
     value: float
 
 
-COUNTERS: dict[str, tuple[str, ...]] = {
-    "preemptions": ("num_preemptions_total",),
-    "prompt_tokens": ("prompt_tokens_total",),
-    "generation_tokens": ("generation_tokens_total",),
-    "prefix_cache_queries": ("prefix_cache_queries_total", "gpu_prefix_cache_queries_total"),
-    "prefix_cache_hits": ("prefix_cache_hits_total", "gpu_prefix_cache_hits_total"),
-    "spec_decode_draft_tokens": ("spec_decode_num_draft_tokens_total",),
-    "spec_decode_accepted_tokens": ("spec_decode_num_accepted_tokens_total",),
-    # Numbers of requests: gauges, but those of several engines add up all the same.
-    "running": ("num_requests_running",),
-    "waiting": ("num_requests_waiting",),
-}
-USAGE = ("kv_cache_usage_perc", "gpu_cache_usage_perc")
-HISTOGRAMS: dict[str, tuple[str, ...]] = {
-    "ttft": ("time_to_first_token_seconds",),
-    # Before 0.15 the series called time_per_output_token holds the gaps between tokens.
-    "tpot": ("request_time_per_output_token_seconds", "time_per_output_token_seconds"),
-    "itl": ("inter_token_latency_seconds",),
-    "e2el": ("e2e_request_latency_seconds",),
-    "queue_time": ("request_queue_time_seconds",),
-}
+COUNTED = (
+    *metric_names.GAUGES,
+    "preemptions",
+    "prompt_tokens",
+    "generation_tokens",
+    "prefix_cache_queries",
+    "prefix_cache_hits",
+    "spec_decode_draft_tokens",
+    "spec_decode_accepted_tokens",
+)
+"""What is added up over the engines of one server."""
 OTHER_SERVERS = {
     "sglang:": "SGLang",
     "tgi_": "Text Generation Inference",
@@ -130,9 +122,9 @@ def parse_metrics(text: str) -> Scrape:
             key = tuple(sorted(sample.labels.items()))
             series.setdefault(match[1], {})[key] = sample
     by_name = {name: list(of_name.values()) for name, of_name in series.items()}
-    usage = _first(by_name, USAGE)
+    usage = _first(by_name, names_to_read("kv_cache_usage"))
     config = _labels_of(by_name, "cache_config_info")
-    counts = {key: _total(_first(by_name, names)) for key, names in COUNTERS.items()}
+    counts = {key: _total(_first(by_name, names_to_read(key))) for key in COUNTED}
     labels = [sample.labels for of_name in by_name.values() for sample in of_name]
     return Scrape(
         **counts,
@@ -142,11 +134,13 @@ def parse_metrics(text: str) -> Scrape:
             for index, sample in enumerate(usage)
         },
         histograms=Histograms(
-            **{key: _histogram(by_name, names) for key, names in HISTOGRAMS.items()}
+            **{key: _histogram(by_name, names_to_read(key)) for key in metric_names.HISTOGRAMS}
         ),
         engines=sorted({label["engine"] for label in labels if "engine" in label}),
         models=sorted({label["model_name"] for label in labels if "model_name" in label}),
-        requests_by_finish_reason=_by_label(by_name, "request_success_total", "finished_reason"),
+        requests_by_finish_reason=_by_label(
+            by_name, names_to_read("finished_requests"), "finished_reason"
+        ),
         gpu_blocks=_integer(config.get("num_gpu_blocks")),
         block_size=_integer(config.get("block_size")),
     )
@@ -225,10 +219,12 @@ def _histogram(series: dict[str, list[Sample]], names: tuple[str, ...]) -> Histo
     return None
 
 
-def _by_label(series: dict[str, list[Sample]], name: str, label: str) -> dict[str, float]:
+def _by_label(
+    series: dict[str, list[Sample]], names: tuple[str, ...], label: str
+) -> dict[str, float]:
     """Add up a counter's series by one label."""
     totals: dict[str, float] = {}
-    for sample in _first(series, (name,)):
+    for sample in _first(series, names):
         if label in sample.labels:
             key = sample.labels[label]
             totals[key] = totals.get(key, 0.0) + sample.value

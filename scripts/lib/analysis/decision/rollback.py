@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from scripts.lib.analysis.decision.metric_names import histogram_name, kv_usage_name, version_tuple
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.summary import PointRow, Rollback
 from scripts.lib.analysis.thresholds import ASSUMED_NOISE
 from scripts.lib.analysis.wording import at, number, percent, value_of
 from scripts.lib.study.models import LatencyLimit
+from scripts.lib.telemetry.metric_names import (
+    ERRORS_COUNTED_SINCE,
+    HTTP_REQUESTS,
+    PROCESS_START,
+    exported_name,
+    version_tuple,
+)
 
 WINDOW = "5m"
 """Rates look back over five minutes: a scrape every 15 s leaves 20 samples."""
@@ -25,10 +31,6 @@ several times the noise between equal runs (7 %), so that noise alone does not w
 
 KV_HEADROOM = 0.10
 """Rise of the peak KV usage over the measured one from which the traffic is another."""
-
-
-ERRORS_COUNTED_SINCE = (0, 23, 0)
-"""Since then `finished_reason` knows "error"; before, engine errors show as HTTP errors only."""
 
 
 def rollback_conditions(
@@ -45,9 +47,9 @@ def rollback_conditions(
     for workload, row in rows.items():
         suffix = f" ({workload})" if len(rows) > 1 else ""
         conditions += _drift(row, version, suffix)
-        conditions += _queue(row, suffix)
-    conditions += _preemptions(material, rows)
-    conditions += [*_restart(), *_kernel(material, variant), *_quality(material, variant)]
+        conditions += _queue(row, version, suffix)
+    conditions += _preemptions(material, rows, version)
+    conditions += [*_restart(version), *_kernel(material, variant), *_quality(material, variant)]
     return conditions
 
 
@@ -84,7 +86,7 @@ def _measured(rows: Mapping[str, PointRow], metric: str) -> str:
 
 def latency_expression(limit: LatencyLimit, version: str | None) -> str:
     """Return the PromQL of a latency at a statistic, in seconds."""
-    name = histogram_name(limit.metric, version)
+    name = exported_name(limit.metric, version)
     if limit.statistic == "mean":
         return mean_expression(name)
     quantile = int(limit.statistic[1:]) / 100
@@ -112,23 +114,18 @@ def _success(material: Material, version: str | None) -> Iterator[Rollback]:
     source = f"slo.success_rate = {rate:g}"
     if version_tuple(version) >= ERRORS_COUNTED_SINCE:
         # Aborts are left out: mostly they are clients that hang up.
+        finished = exported_name("finished_requests", version)
         yield Rollback(
             name="Requests end in an error",
             words=f"{some} in an error inside the engine.",
-            expression=_share_above(
-                'vllm:request_success_total{finished_reason="error"}',
-                "vllm:request_success_total",
-                1 - rate,
-            ),
+            expression=_share_above(f'{finished}{{finished_reason="error"}}', finished, 1 - rate),
             for_="5m",
             from_=source,
         )
     yield Rollback(
         name="HTTP errors",
         words=f"{answers} an HTTP 5xx error.",
-        expression=_share_above(
-            'http_requests_total{status="5xx"}', "http_requests_total", 1 - rate
-        ),
+        expression=_share_above(f'{HTTP_REQUESTS}{{status="5xx"}}', HTTP_REQUESTS, 1 - rate),
         for_="5m",
         from_=source,
     )
@@ -153,10 +150,11 @@ def _kv_limit(
         name = "KV cache fuller than measured"
     else:
         return
+    usage = exported_name("kv_cache_usage", version)
     yield Rollback(
         name=name,
         words=f"KV-cache usage stays above {percent(threshold)} for 5 minutes.",
-        expression=f"max by (instance) ({kv_usage_name(version)}) > {threshold:.4g}",
+        expression=f"max by (instance) ({usage}) > {threshold:.4g}",
         for_="5m",
         from_=source,
     )
@@ -170,8 +168,9 @@ def _drift(row: PointRow, version: str | None, suffix: str) -> Iterator[Rollback
             continue
         upper = found.high if found.high is not None else found.value * (1 + ASSUMED_NOISE)
         threshold = upper * (1 + DRIFT_MARGIN)
-        name = histogram_name(metric, version)
-        idle = f"sum by (instance) (vllm:num_requests_running) <= {row.level:g}"
+        name = exported_name(metric, version)
+        running = exported_name("running", version)
+        idle = f"sum by (instance) ({running}) <= {row.level:g}"
         noise = f"{percent(ASSUMED_NOISE)} for noise"
         basis = "upper end of its interval" if found.high is not None else noise
         yield Rollback(
@@ -186,7 +185,7 @@ def _drift(row: PointRow, version: str | None, suffix: str) -> Iterator[Rollback
         )
 
 
-def _queue(row: PointRow, suffix: str) -> Iterator[Rollback]:
+def _queue(row: PointRow, version: str | None, suffix: str) -> Iterator[Rollback]:
     waiting = value_of(row, "waiting_peak")
     if waiting is None:
         return
@@ -194,14 +193,16 @@ def _queue(row: PointRow, suffix: str) -> Iterator[Rollback]:
         name=f"Queue grows beyond what was measured{suffix}",
         words=f"For 5 minutes never fewer than {number(waiting + 1)} requests wait; at the "
         f"measured load the peak was {number(waiting)}.",
-        expression="min_over_time((sum by (instance) (vllm:num_requests_waiting))"
+        expression=f"min_over_time((sum by (instance) ({exported_name('waiting', version)}))"
         f"[{WINDOW}:15s]) > {waiting:g}",
         for_=None,
         from_=f"measured peak {number(waiting)} waiting at {at(row)}",
     )
 
 
-def _preemptions(material: Material, rows: Mapping[str, PointRow]) -> Iterator[Rollback]:
+def _preemptions(
+    material: Material, rows: Mapping[str, PointRow], version: str | None
+) -> Iterator[Rollback]:
     measured = [v for row in rows.values() if (v := value_of(row, "preemptions")) is not None]
     limit = material.study.slo.preemptions_max
     if limit is None and (not measured or max(measured) > 0):
@@ -212,19 +213,20 @@ def _preemptions(material: Material, rows: Mapping[str, PointRow]) -> Iterator[R
     yield Rollback(
         name="Preemptions",
         words=f"{words} within 10 minutes: the KV cache no longer holds the traffic.",
-        expression=f"sum by (instance) (increase(vllm:num_preemptions_total[10m])) > {threshold}",
+        expression=f"sum by (instance) (increase({exported_name('preemptions', version)}[10m]))"
+        f" > {threshold}",
         for_=None,
         from_=source + _measured(rows, "preemptions"),
     )
 
 
-def _restart() -> Iterator[Rollback]:
+def _restart(version: str | None) -> Iterator[Rollback]:
     yield Rollback(
         name="Server restarts",
         words="The server restarts more than once within 30 minutes (out of memory, engine dead).",
         # vllm: series name the instances; the process metric alone would match every exporter.
-        expression="changes(process_start_time_seconds[30m]) > 1 "
-        "and on (instance) vllm:num_requests_running",
+        expression=f"changes({PROCESS_START}[30m]) > 1 "
+        f"and on (instance) {exported_name('running', version)}",
         for_=None,
         from_="slo.oom and slo.success_rate: no restart belongs to the measured runs",
     )
