@@ -83,6 +83,7 @@ LOAD_CODE = SERVING_CODE + [
         "lib/load/*.py",
         "lib/jobs/load_job.py",
         "lib/telemetry/sampler.py",
+        "lib/telemetry/metric_names.py",
         "lib/telemetry/metrics_text.py",
     )
     if not path.endswith(("progress.py", "benchmark_file.py", "other_formats.py"))
