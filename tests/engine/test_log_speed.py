@@ -3,9 +3,16 @@
 import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-from scripts.lib.engine.log_reader import read_log
+import pytest
+
+from scripts.lib.engine import log_rules
+from scripts.lib.engine.log_causes import SPECIFIC
+from scripts.lib.engine.log_failures import DEATHS, WRAPPERS
+from scripts.lib.engine.log_lines import LONGEST_LINE
+from scripts.lib.engine.log_reader import LogReader, read_log
 
 LOGS = Path(__file__).parents[1] / "fixtures" / "logs"
 ACCESS = b'(APIServer pid=1) INFO:     127.0.0.1:%d - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
@@ -17,6 +24,18 @@ FAILED_REQUEST = (
     b"(APIServer pid=1) ERROR 11-30 07:26:46 [serving_chat.py:200] Error in preprocessing\n"
     b"ValueError: This model's maximum context length is %d tokens.\n"
 )
+RULES = [
+    *log_rules.FACTS,
+    *log_rules.DEGRADATIONS,
+    *log_rules.READY,
+    *log_rules.STOPS,
+    log_rules.API_VERSION,
+    log_rules.BANNER,
+    log_rules.ENGINE,
+    *SPECIFIC,
+    *WRAPPERS,
+    *DEATHS,
+]
 MIB = 1 << 20
 
 
@@ -66,3 +85,63 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     read_log(path)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert after - before < 16 * 1024  # KiB
+
+
+def crowded_log(path, mib, line):
+    """Write a start that never gets ready and says something like a fact in every line."""
+    start = (LOGS / "cpu_032_int8.log").read_bytes().split(b"(Worker pid=17200) INFO")[0]
+    lines = b"".join(line % index for index in range(10_000))
+    with path.open("wb") as file:
+        file.write(start)
+        while file.tell() < mib * MIB:
+            file.write(lines)
+        file.write(b"INFO 11-30 09:22:44 [a.py:1] Using CPU_ATTN backend.\n")
+
+
+def cpu_seconds(path):
+    before = time.process_time()
+    facts = read_log(path)
+    return time.process_time() - before, facts
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"no backend for it %d\n",
+        b"\x1b[36m(EngineCore pid=1)\x1b[0;0m INFO 11-30 09:22:44 [a.py:1] # blocks: x%d\n",
+        b"ERROR 11-30 09:22:44 [a.py:1] RuntimeError: NCCL error 3: rank %d waits\n",
+        b"WARNING 11-30 09:22:44 [moe.py:1] Using default MoE config of layer %d\n",
+    ],
+    ids=["words", "colours", "causes", "degradations"],
+)
+def test_words_in_every_line_cost_little_more_than_traffic(tmp_path, line):
+    """Read line by line, such a log took fifty times as long as one of requests."""
+    ordinary, crowded = tmp_path / "ordinary.log", tmp_path / "crowded.log"
+    long_log(ordinary, 8)
+    crowded_log(crowded, 4, line)
+    ordinary_s, facts = cpu_seconds(ordinary)
+    assert facts.ready
+    crowded_s, facts = cpu_seconds(crowded)
+    assert facts.attention_backend == "CPU_ATTN"
+    assert crowded_s < 8 * ordinary_s / 2
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.word.strip())
+def test_a_rule_reads_a_very_long_line_in_little_time(rule):
+    """64 KiB of a word, of one letter, or of a sentence's beginning: no time that is its square."""
+    lines = [f"{text * (LONGEST_LINE // len(text))} {rule.word}" for text in ("a", "Using ")]
+    lines.append(f"{rule.word} " * (LONGEST_LINE // (len(rule.word) + 1)))
+    before = time.process_time()
+    for line in lines:
+        rule.pattern.search(line)
+    assert time.process_time() - before < 0.25
+
+
+def test_causes_without_number_take_little_memory():
+    """What is kept of a start is bounded, whatever it repeats and however long its lines are."""
+    line = b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB" + b"." * 20_000 + b"\n"
+    reader = LogReader()
+    for _ in range(30):
+        reader.feed(line * 10)
+    assert reader.facts().failure.kind == "oom"
+    assert sum(len(failed.line) for failed in reader.start.failures) < MIB

@@ -104,7 +104,7 @@ SETUP: tuple[FailureRule, ...] = (
     FailureRule(
         "missing-python-module",
         "No module named",
-        r"\b(?:ModuleNotFoundError|ImportError): No module named '?(?P<module>[\w.]+)",
+        r"(?:ModuleNotFoundError|ImportError): No module named '?(?P<module>[\w.]+)",
         hints.missing_module,
         soft=True,
     ),
@@ -124,7 +124,7 @@ SETUP: tuple[FailureRule, ...] = (
     FailureRule(
         "unsupported-on-platform",
         "quantization is currently not supported in",
-        r"\w+ quantization is currently not supported in \w+",
+        r"\b\w+ quantization is currently not supported in \w+",
         hints.plain("use a checkpoint in a format that vLLM supports on this platform"),
     ),
     FailureRule(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 
 from scripts.lib.engine import log_hints as hints
+from scripts.lib.engine.log_sentence import Sentence
 
 
 @dataclass(frozen=True)
-class FailureRule:
+class FailureRule(Sentence):
     """One sentence that names a cause.
 
     ``soft`` causes are often caught (a module that is tried and not needed): they count only
@@ -24,44 +24,45 @@ class FailureRule:
     soft: bool = False
     wrapper: bool = False
 
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """The pattern for a line."""
-        return re.compile(self.text.replace(" ?", r"\s*").replace(" ", r"\s+"))
-
-    @cached_property
-    def compact(self) -> re.Pattern[str]:
-        """The pattern for text out of which all white space was taken."""
-        return re.compile(self.text.replace(" ?", "").replace(" ", ""))
+    @property
+    def subject(self) -> str:
+        """The kind."""
+        return self.kind
 
 
-WRAPPERS: tuple[FailureRule, ...] = tuple(
-    FailureRule("engine-core-failed-to-start", word, text, hints.plain(""), wrapper=True)
-    for word, text in (
-        ("EngineCore failed to start", r"EngineCore failed to start"),
-        ("EngineCore hit an exception", r"EngineCore hit an exception"),
-        ("Engine core initialization failed", r"Engine core initialization failed"),
-        ("WorkerProc failed", r"WorkerProc failed to start"),
-        ("WorkerProc init", r"WorkerProc initialization failed"),
-        ("Engine process failed to start", r"Engine process failed to start"),
-        ("RPCServer process died", r"RPCServer process died before responding"),
-        ("died unexpectedly", r"(?:[Ee]ngine core proc|[Ww]orker(?: proc)?) .*died unexpectedly"),
+def _wrappers(kind: str, *sentences: tuple[str, str]) -> tuple[FailureRule, ...]:
+    return tuple(
+        FailureRule(kind, word, text, hints.plain(""), wrapper=True) for word, text in sentences
     )
+
+
+_HIT_AN_EXCEPTION = ("EngineCore hit an exception", r"EngineCore hit an exception")
+_DIED = (
+    "died unexpectedly",
+    r"(?:Engine core proc|engine core proc|Worker|worker)(?: proc)? .*died unexpectedly",
 )
-
-DEATHS: tuple[FailureRule, ...] = tuple(
-    FailureRule("engine-dead-after-start", word, text, hints.plain(""), wrapper=True)
-    for word, text in (
-        ("EngineCore encountered a fatal error", r"EngineCore encountered a fatal error"),
-        ("EngineCore hit an exception", r"EngineCore hit an exception"),
-        ("EngineDeadError", r"(?:MQ)?EngineDeadError"),
-        ("AsyncEngineDead", r"AsyncEngineDead"),
-        ("MQLLMEngine", r"MQLLMEngine is already dead"),
-        ("Engine loop is", r"Engine loop is (?:not running|dead)"),
-        ("Background loop", r"Background loop has errored already"),
-        ("Engine background task failed", r"Engine background task failed"),
-        ("died unexpectedly", r"(?:[Ee]ngine core proc|[Ww]orker(?: proc)?) .*died unexpectedly"),
-    )
+WRAPPERS = _wrappers(
+    "engine-core-failed-to-start",
+    ("EngineCore failed to start", r"EngineCore failed to start"),
+    _HIT_AN_EXCEPTION,
+    ("Engine core initialization failed", r"Engine core initialization failed"),
+    ("WorkerProc failed", r"WorkerProc failed to start"),
+    ("WorkerProc init", r"WorkerProc initialization failed"),
+    ("Engine process failed to start", r"Engine process failed to start"),
+    ("RPCServer process died", r"RPCServer process died before responding"),
+    _DIED,
+)
+DEATHS = _wrappers(
+    "engine-dead-after-start",
+    ("EngineCore encountered a fatal error", r"EngineCore encountered a fatal error"),
+    _HIT_AN_EXCEPTION,
+    ("EngineDeadError", r"(?:MQ)?EngineDeadError"),
+    ("AsyncEngineDead", r"AsyncEngineDead"),
+    ("MQLLMEngine", r"MQLLMEngine is already dead"),
+    ("Engine loop is", r"Engine loop is (?:not running|dead)"),
+    ("Background loop", r"Background loop has errored already"),
+    ("Engine background task failed", r"Engine background task failed"),
+    _DIED,
 )
 """Sentences of an engine that had started: a start that fails says so in other words."""
 DEATH_HINT = (
@@ -71,7 +72,6 @@ DEATH_HINT = (
 WRAPPER_HINT = "the cause is further up in the log: read the first exception of the engine process"
 
 EXCEPTION = re.compile(
-    r""
     r"(?:^|[\s\]|>])((?:[A-Za-z_]\w*\.)*[A-Z]\w*"
     r"(?:Error|Exception|NotImplemented|Refused|Timeout))(?:: (.+))?$"
 )

@@ -1,17 +1,16 @@
 """The lines of a log that can matter, out of files of any size and dress.
 
-A log of a long run is nearly all access lines. Blocks of the file are therefore searched for a
-few words as bytes, and only the lines that hold one are decoded and looked at.
+A file is read in blocks of bytes; what containers, terminals and log shippers put around, before
+or into its lines is taken off those that are looked at.
 """
 
 from __future__ import annotations
 
 import codecs
-import heapq
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.lib.base.printed_text import packed_with
@@ -21,13 +20,16 @@ LONGEST_LINE = 1 << 16
 OPEN_END = "\u2026"
 """Ends a last line that has no line end: its last word may have been cut."""
 
+_ESCAPES = ("\x1b", "\\u001b", "\\x1b", "\\033", "\u241b")
+_BARE_COLOUR = re.compile(r"\[(?:\d{1,2}(?:;\d{1,3})+|0)m")
 _ANSI = re.compile(
-    r"(?:\x1b|\\u001b|\\x1b|\\033|\u241b)\[[0-9;?]*[A-Za-z]|\[(?:\d{1,2}(?:;\d{1,3})+|0)m"
+    rf"(?:{'|'.join(map(re.escape, _ESCAPES))})\[[0-9;?]*[A-Za-z]|{_BARE_COLOUR.pattern}"
 )
 """A colour; copied text may have lost its first character."""
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _SAMPLE = 1 << 16
 _NARROWEST, _WIDEST = 60, 400
+_KEPT = 4096
 _LARGEST_COPY = 1 << 23
 _BEGINS = re.compile(
     r"\s*(?:[\w.-]+\s*\|\s*|>\s*)?(?:\(\w+ (?:rank=\d+ "
@@ -36,13 +38,15 @@ _BEGINS = re.compile(
 """The beginning of a line of vLLM's log, behind the prefix of a container or a quotation."""
 _QUOTED = re.compile(r"\s{0,4}[>|\u2502\u2503#*] ?")
 _STRANGE_SHARE = 0.05
-_GUTTER = " \t|\u2502\u2503"
+GUTTER = " \t|\u2502\u2503"
 """What a terminal's frame or a table puts behind a line."""
 _MESSAGE = re.compile(
     r"\b(?:INFO|WARNING|ERROR|DEBUG|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d\b|\bINFO:\s+(?:Started "
     r"server|Waiting for app|Application s|Uvicorn running|Shutting down)"
 )
 _ENTITY = re.compile(r"&(?:#x?[0-9a-f]{2,4}|quot|lt|gt|amp|apos|nbsp);")
+_RECORD = re.compile(rf"\n[{GUTTER}]*\{{")
+"""A line of JSON, as containers and log shippers write them."""
 _PROCESS = re.compile(r"(?:\([^()]{3,80}\)\s*)+$")
 
 
@@ -141,41 +145,12 @@ def refuse_unreadable(sample: bytes) -> None:
         raise ValueError("this is binary data, not a log")
 
 
-class Search:
-    """Finds the lines of a block that hold one of some words.
-
-    ``bytes.find`` is some twenty times as fast as a regular expression of alternatives, so
-    every word is searched for by itself and the hits are merged in the order of the text.
-    """
-
-    def __init__(self, words: Iterable[str]) -> None:
-        self._words = [word.encode() for word in sorted(set(words))]
-
-    def lines(self, block: bytes, position: int = 0) -> Iterator[tuple[str, int, int]]:
-        """Yield (the line without colours, its begin, its end) from ``position`` on."""
-        hits = [(hit, word) for word in self._words if (hit := block.find(word, position)) >= 0]
-        heapq.heapify(hits)
-        while hits:
-            hit = hits[0][0]
-            begin = max(block.rfind(b"\n", 0, hit) + 1, hit - LONGEST_LINE)
-            end = block.find(b"\n", hit) + 1 or len(block)
-            raw = block[begin : min(end, hit + LONGEST_LINE)]
-            yield clean(raw.decode("utf-8", errors="replace")), begin, end
-            while hits and hits[0][0] < end:
-                word = hits[0][1]
-                following = block.find(word, end)
-                if following < 0:
-                    heapq.heappop(hits)
-                else:
-                    heapq.heapreplace(hits, (following, word))
-
-
 def clean(line: str) -> str:
     """Return a line without colours, container JSON and line end."""
     text = line.rstrip("\n") if line.endswith("\n") else line + OPEN_END
-    text = _ANSI.sub("", text).replace("\0", "").strip(_GUTTER)
+    text = _ANSI.sub("", text).replace("\0", "").strip(GUTTER)
     if text.startswith("{") and (inner := _inside_json(text)):
-        text = _ANSI.sub("", inner).strip().rstrip(_GUTTER)
+        text = _ANSI.sub("", inner).strip().rstrip(GUTTER)
     return html.unescape(text) if _ENTITY.search(text) else text
 
 
@@ -209,10 +184,30 @@ def _joined(line: str) -> list[str]:
     return [line[a:b].strip() for a, b in zip(cuts, [*cuts[1:], None], strict=True)]
 
 
+def undressed(text: str) -> str:
+    """Return the lines of a text as ``clean`` does, one after the other.
+
+    Quick where colours are all that was added; only other dress is taken off line by line.
+    """
+    if "\\n" in text or _ENTITY.search(text) or _RECORD.search(f"\n{text}"):
+        lines = re.findall(r".*\n|.+\Z", text)
+        return "".join(f"{message}\n" for line in lines for message in messages(clean(line)))
+    text = text if text.endswith("\n") else text + OPEN_END
+    if any(sign in text for sign in _ESCAPES) or _BARE_COLOUR.search(text):
+        text = _ANSI.sub("", text)
+    return text.replace("\0", "")
+
+
 def quote(line: str, length: int = 600) -> str:
     """Return a line as it is quoted in results: at most ``length`` characters."""
     line = line.rstrip(OPEN_END)
     return line if len(line) <= length else line[: length - 4] + " ..."
+
+
+def shortened(line: str) -> str:
+    """Return a line without the middle of a very long one: what is kept of it may be many."""
+    half = _KEPT // 2
+    return line if len(line) <= _KEPT else f"{line[:half]} ... {line[-half:]}"
 
 
 class Edges:
@@ -220,27 +215,24 @@ class Edges:
 
     def __init__(self, head: int = 1 << 19, tail: int = 1 << 18) -> None:
         self._head_size, self._tail_size = head, tail
-        self._head = bytearray()
-        self._tail = bytearray()
+        self._head = self._tail = ""
 
-    def add(self, block: bytes) -> None:
-        """Append a block; what lies between the edges is forgotten."""
+    def add(self, text: str) -> None:
+        """Append a text; what lies between the edges is forgotten."""
         room = self._head_size - len(self._head)
         if room > 0:
-            self._head += block[:room]
-            block = block[room:]
-        self._tail += block
-        if len(self._tail) > self._tail_size:
-            del self._tail[: len(self._tail) - self._tail_size]
+            self._head += text[:room]
+            text = text[room:]
+        if text:
+            self._tail = (self._tail + text)[-self._tail_size :]
 
     def head(self) -> str:
-        """Return the beginning as text."""
-        return _text(bytes(self._head))
+        """Return the beginning without colours."""
+        return _ANSI.sub("", self._head)
 
     def tail(self) -> str:
-        """Return the end as text, of what is kept."""
-        kept = bytes(self._head + self._tail)
-        return _text(kept[-self._tail_size :])
+        """Return the end without colours, of what is kept."""
+        return _ANSI.sub("", (self._head + self._tail)[-self._tail_size :])
 
 
 def _text(data: bytes) -> str:

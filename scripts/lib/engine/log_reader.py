@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from scripts.lib.engine import log_rules as rules
@@ -12,16 +12,21 @@ from scripts.lib.engine.log_causes import SPECIFIC
 from scripts.lib.engine.log_facts import facts_of
 from scripts.lib.engine.log_failures import DEATHS, WRAPPERS, FailureRule
 from scripts.lib.engine.log_lines import (
+    GUTTER,
     Edges,
-    Search,
+    clean,
     messages,
     normal_line_ends,
     read_blocks,
     refuse_unreadable,
+    shortened,
+    undressed,
     unwrap,
     wrapped_width,
 )
+from scripts.lib.engine.log_search import Search
 from scripts.lib.engine.log_start import (
+    MANY,
     Failed,
     Start,
     configuration,
@@ -35,36 +40,30 @@ from scripts.lib.engine.startup import LogFacts
 _OUT_OF_MEMORY: tuple[FailureRule, ...] = tuple(
     rule for rule in SPECIFIC if rule.kind == "oom" and not rule.soft
 )
-
-
-def _words(*tables: Iterable[rules.Rule | FailureRule]) -> list[str]:
-    return [rule.word for table in tables for rule in table]
-
-
-_BIND_FAILED = "error while attempting to bind on address"
-"""The web server says so after "Application startup complete."."""
-_ALWAYS = _words((rules.API_VERSION, rules.BANNER, rules.ENGINE))
-_DEATH_WORDS = _words(DEATHS, _OUT_OF_MEMORY, rules.STOPS, rules.DEGRADATIONS)
-_AFTER_DEATH = Search(_ALWAYS)
-_WHILE_SERVING = Search([*_ALWAYS, *_DEATH_WORDS, _BIND_FAILED])
-_INITIALISED = Search(
-    [
-        *_ALWAYS,
-        *_DEATH_WORDS,
-        *_words(rules.READY, SPECIFIC, WRAPPERS),
-        *(rule.word for rule in rules.FACTS if rule.key in {"arguments", "convertible"}),
-    ]
+_CAUSES = (*SPECIFIC, *WRAPPERS, *DEATHS)
+_NEW_START = (rules.API_VERSION, rules.BANNER, rules.ENGINE)
+_SERVING: tuple[rules.Rule | FailureRule, ...] = (
+    *_NEW_START,
+    *_OUT_OF_MEMORY,
+    *DEATHS,
+    *rules.STOPS,
+    *rules.DEGRADATIONS,
+    rules.BIND_FAILED,
 )
-_WHILE_STARTING = Search(
-    [
-        *_ALWAYS,
-        *_DEATH_WORDS,
-        *_words(rules.READY, rules.FACTS, (rules.WORLD_OF_ONE,), SPECIFIC, WRAPPERS),
-    ]
-)
-_TRAFFIC = (b"Avg prompt throughput:", b'completions HTTP/1.1" 200')
-_ENOUGH_DEATHS = 100
-"""An engine that died says so once for every request: more of it tells nothing new."""
+_PHASES: dict[str, tuple[rules.Rule | FailureRule, ...]] = {
+    "starting": (*_SERVING, *rules.READY, *_CAUSES, *rules.FACTS, rules.WORLD_OF_ONE),
+    "initialised": (
+        *_SERVING,
+        *rules.READY,
+        *_CAUSES,
+        *(rule for rule in rules.FACTS if rule.key in {"arguments", "convertible"}),
+    ),
+    "serving": _SERVING,
+    "dead": _NEW_START,
+}
+"""What matters in each phase of a start."""
+_FEW_LINES = 16
+_TRAFFIC = ("Avg prompt throughput:", 'completions HTTP/1.1" 200')
 _BEFORE_ENGINE = re.compile(
     r"is convertible to|not fully optimized yet|so forcing|Falling back to torch\.|args"
 )
@@ -82,16 +81,34 @@ class LogReader:
         self._edges = Edges()
         self._pending: list[str] = []
         self._began = 0
+        """Where the start began in the text that is being read."""
+        self._answers = False
+        """Whether that text shows requests that were answered."""
+        self._crowded = False
+        """Whether many lines of this start hold a word of a rule."""
 
     def feed(self, block: bytes) -> None:
         """Read a block of whole lines (only the last block may lack its line end)."""
+        text = block.decode("utf-8", errors="replace")
+        if plain := self._crowded and self.start.served_at is None:
+            text = undressed(text)
         position = self._began = 0
-        while position < len(block):
-            position = self._feed_phase(block, position)
-        served = any(block.find(sign, self._began) >= 0 for sign in _TRAFFIC)
-        if served and self.start.served_at is None:
+        self._answers = False
+        while position < len(text):
+            position, many = self._feed_phase(text, position, plain=plain)
+            if many:
+                self._look_for_answers(text, position)
+                text, plain = undressed(text[position:]), True
+                self._crowded = True
+                position = self._began = 0
+        self._look_for_answers(text, len(text))
+        if self._answers and self.start.served_at is None:
             # The line that says "ready" is missing, yet the server answers: it is.
             self.start.served_at = self.start.order
+
+    def _look_for_answers(self, text: str, end: int) -> None:
+        if not self._answers:
+            self._answers = any(text.find(sign, self._began, end) >= 0 for sign in _TRAFFIC)
 
     def facts(self) -> LogFacts:
         """Return what was read so far."""
@@ -99,31 +116,45 @@ class LogReader:
         read_wrapped(self.start, self._edges.head(), self._edges.tail())
         return facts_of(self.start, self._edges.tail(), max(self.starts, 1))
 
-    def _feed_phase(self, block: bytes, position: int) -> int:
-        """Read on as long as the same words matter; return where that ended."""
+    def _feed_phase(self, text: str, position: int, *, plain: bool) -> tuple[int, bool]:
+        """Read on as long as the same words matter.
+
+        Args:
+            text: Whole lines.
+            position: Where to begin.
+            plain: ``text`` was undressed: only lines that a rule matches are looked at.
+
+        Returns:
+            Where that ended, and whether so many lines hold a word that the rest is better
+            undressed first.
+        """
         serving = self.start.served_at is not None
         search = self._search()
-        for text, begin, end in search.lines(block, position):
-            for line in messages(text):
+        end, many = len(text), False
+        for count, (found, begin, after) in enumerate(search.lines(text, position, matched=plain)):
+            for line in messages(found.strip("\n" + GUTTER) if plain else clean(found)):
                 if self._begins_start(line):
                     self._edges = Edges()
                     self._began = position = begin
+                    self._answers = False
                 self._see(line)
-            if self._search() is not search:
-                if not serving:
-                    self._edges.add(block[position:end])
-                return end
+            many = not plain and count >= _FEW_LINES
+            if many or self._search() is not search:
+                end = after
+                break
         if not serving:
-            self._edges.add(block[position:])
-        return len(block)
+            self._edges.add(text[position:end])
+        return end, many
 
     def _search(self) -> Search:
-        """Return the search for the words that matter now."""
+        """Return the search for what matters now: rules that said all they can are left out."""
         start = self.start
         if start.served_at is not None:
-            return _AFTER_DEATH if len(start.deaths) >= _ENOUGH_DEATHS else _WHILE_SERVING
-        done = start.initialised >= max(start.engine_lines, 1)
-        return _INITIALISED if done else _WHILE_STARTING
+            phase = "dead" if len(start.deaths) >= MANY else "serving"
+        else:
+            done = start.initialised >= max(start.engine_lines, 1)
+            phase = "initialised" if done else "starting"
+        return _search_for(phase, start.settled())
 
     def _begins_start(self, line: str) -> bool:
         """Open a new start where this line is the first of one."""
@@ -161,6 +192,7 @@ class LogReader:
     def _renew(self) -> None:
         self.start = Start()
         self._pending = []
+        self._crowded = False
 
     def _see(self, line: str) -> None:
         """Read one line into the current start."""
@@ -198,7 +230,7 @@ class LogReader:
             return
         start.order += 1
         observe_degradations(start, line)
-        if _BIND_FAILED in line:
+        if rules.BIND_FAILED.pattern.search(line):
             start.ready_at = start.served_at = None
             self._see_failure(line)
             return
@@ -207,21 +239,31 @@ class LogReader:
             return
         for rule in (*_OUT_OF_MEMORY, *DEATHS):
             if rule.word in line and (match := rule.pattern.search(line)):
-                start.deaths.append(Failed(rule, start.order, line, dict(match.groupdict())))
+                if len(start.deaths) < MANY:
+                    values: dict[str, str | None] = dict(match.groupdict())
+                    start.deaths.append(Failed(rule, start.order, line, values))
                 return
 
     def _see_failure(self, line: str) -> None:
         start = self.start
-        if len(start.failures) >= 1000 or "Received request" in line:  # noqa: PLR2004
+        if "Received request" in line:
             return
-        for rule in (*SPECIFIC, *WRAPPERS, *DEATHS):
+        for rule in _CAUSES:
             if rule.word in line and (match := rule.pattern.search(line)):
+                if start.said[rule.kind] >= MANY:
+                    return
                 values: dict[str, str | None] = dict(match.groupdict())
                 values["stage"] = "loading" if not start.progress else "starting"
                 if _SOURCE.search(line):
                     rule = replace(rule, soft=True)
-                start.failures.append(Failed(rule, start.order, line, values))
+                start.said[rule.kind] += 1
+                start.failures.append(Failed(rule, start.order, shortened(line), values))
                 return
+
+
+@lru_cache(maxsize=64)
+def _search_for(phase: str, settled: frozenset[str]) -> Search:
+    return Search(rule for rule in _PHASES[phase] if rule.subject not in settled)
 
 
 def _engine_line(line: str) -> re.Match[str] | None:

@@ -1,37 +1,34 @@
 """The sentences of vLLM 0.4 to 0.33 that carry a fact, each as one row.
 
-A row has a word that must stand in a line for the row to be tried (what the fast search looks
-for), and a pattern. Patterns are written with single blanks: they match any white space, and
-once more, without any, in text that a terminal has wrapped in the middle of words.
+How a row is written: ``log_sentence``.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+
+from scripts.lib.engine.log_sentence import Sentence
 
 
 @dataclass(frozen=True)
-class Rule:
+class Rule(Sentence):
     """One sentence that carries a fact (``key``)."""
 
     key: str
     word: str
     text: str
 
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """The pattern for a line."""
-        return re.compile(self.text.replace(" ?", r"\s*").replace(" ", r"\s+"))
-
-    @cached_property
-    def compact(self) -> re.Pattern[str]:
-        """The pattern for text out of which all white space was taken."""
-        return re.compile(self.text.replace(" ?", "").replace(" ", ""))
+    @property
+    def subject(self) -> str:
+        """The key."""
+        return self.key
 
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
+_NAMES = r"[\w\x20-]{1,60}?"
+_END = r"(?=[\s|\u2502\u2503]*(?:$|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL)\b))"
+"""The end of a message, where a terminal's frame or the next message may follow."""
 _VERSION = r"v?(\d+\.\d+(?:\.\w+)?[\w.+-]*|dev)"
 """``dev`` is what a build from source without tags calls itself."""
 
@@ -62,6 +59,12 @@ STOPS = (
     Rule("stopping", "eceived signal", r"[Rr]eceived signal"),
     Rule("stopping", "signal=SIG", r"signal=SIG(?:TERM|INT)"),
 )
+BIND_FAILED = Rule(
+    "bind_failed",
+    "error while attempting to bind on address",
+    r"error while attempting to bind on address",
+)
+"""The web server says so after "Application startup complete."."""
 
 FACTS: tuple[Rule, ...] = (
     Rule("collect_env_version", "vLLM Version", rf"vLLM Version\s*: {_VERSION}(?![\w.+…-])"),
@@ -108,11 +111,9 @@ FACTS: tuple[Rule, ...] = (
         "Graph capturing finished",
         rf"Graph capturing finished in ({_NUMBER}) secs?(?:, took ({_NUMBER}) GiB)?",
     ),
-    Rule("engine_init", "init engine (", rf"init engine \([^)]*\) took ({_NUMBER}) s"),
+    Rule("engine_init", "init engine (", rf"init engine \([^)]{{0,200}}\) took ({_NUMBER}) s"),
     # Kernels.
-    Rule(
-        "kernel", "Kernel for ", r"\b(?:Using|Selected) (\w*Kernel\w*) for (?:(\w+)(?![\w…-])|\w*)"
-    ),
+    Rule("kernel", "Kernel for ", r"(?:Using|Selected) (\w*Kernel\w*) for (?:(\w+)(?![\w…-])|\w*)"),
     Rule(
         "convertible",
         "convertible to",
@@ -121,16 +122,16 @@ FACTS: tuple[Rule, ...] = (
     Rule(
         "moe_backend",
         " MoE backend",
-        r"Using '?([\w\x20]+?)'? "
+        r"Using '?([\w\x20]{1,60}?)'? "
         r"(Fp8|FP8|NvFp4|NVFP4|MxFp4|Mxfp4|MXFP4|MxFp8|Mxfp8|MXFP8|WNA16|Int8|INT8|W4A8"
         r"|W4A8 Int8|Unquantized|Humming) MoE backend",
     ),
-    Rule("moe_method", "MoEMethod", r"\bUsing (\w+MoEMethod)\b"),
-    Rule("mxfp4_backend", "mxfp4.py", r"\[\w*mxfp4\.py:\d+\] Using ([\w\x20]+?) backend"),
+    Rule("moe_method", "MoEMethod", r"Using (\w+MoEMethod)\b"),
+    Rule("mxfp4_backend", "mxfp4.py", r"\[\w*mxfp4\.py:\d+\] Using ([\w\x20]{1,60}?) backend"),
     Rule(
         "mxfp4_backend",
         "Using Marlin backend",
-        r"Using (Marlin) backend(?:\.|\s*$|\s*[\[<(\"\\]| for mxfp4)",
+        rf"Using (Marlin) backend(?:\.|{_END}|\s*[\[<(\"\\]| for mxfp4)",
     ),
     Rule("mxfp4_backend", "MXFP4 BF16", r"Using (FlashInfer MXFP4 BF16) backend"),
     Rule(
@@ -144,14 +145,14 @@ FACTS: tuple[Rule, ...] = (
         r"Using (FlashInfer) FP8 MoE (?:TRTLLM|CUTLASS) backend for SM",
     ),
     Rule("fp8_backend", " MoE FP8 kernels", r"Using (FlashInfer) MoE FP8 kernels for"),
-    Rule("fp4_backend", "backend for NvFp4 MoE", r"Using ([\w\x20]+?) backend for NvFp4 MoE"),
+    Rule("fp4_backend", "backend for NvFp4 MoE", r"Using ([\w\x20]{1,60}?) backend for NvFp4 MoE"),
     *(
-        Rule("fp4_backend", word, rf"Using ([\w\x20-]+?)(?: kernels)? for {word}")
+        Rule("fp4_backend", word, rf"Using ({_NAMES})(?: kernels)? for {word}")
         for word in ("ModelOptNvFp4FusedMoE", "CompressedTensorsW4A4Nvfp4M", "NVFP4 path")
     ),
     Rule("fp4_backend", "Marlin FP4 MoE kernel", r"Falling back to (Marlin) FP4 MoE kernel"),
     Rule("fp4_backend", " for FP4", r"Using ([a-z][\w-]+|FGBEMM\S*) for FP4(?!\w)"),
-    Rule("fp8_backend", "backend for FP8 MoE", r"Using ([\w\x20]+?) backend for FP8 MoE"),
+    Rule("fp8_backend", "backend for FP8 MoE", r"Using ([\w\x20]{1,60}?) backend for FP8 MoE"),
     Rule("fp8_backend", "kernels for Fp8MoEMethod", r"Using (\w+) kernels for Fp8MoEMethod"),
     Rule(
         "fp4_backend", " GEMM", r"Using (?:NvFp4LinearBackend\.)?([\w-]+)(?<!Kernel) for NVFP4 GEMM"
@@ -163,7 +164,7 @@ FACTS: tuple[Rule, ...] = (
         "attention",
         "backend",
         r"Using (?:AttentionBackendEnum\.|_Backend\.)?([\w/.-]+(?:\x20[\w/.-]+){0,3}?) backend"
-        r"(?:\.(?!\w)|\s*$|(?=\s*[\"'\\\[<(])| on (?:V1 engine|XPU)| out of potential backends: "
+        rf"(?:\.(?!\w)|{_END}|(?=\s*[\"'\\\[<(])| on (?:V1 engine|XPU)| out of potential backends: "
         r"| with \w+ KV cache layout| for \w+ on V1 engine)",
     ),
     Rule("kv_dtype", "store kv cache", r"Using (\w+) data type to store kv cache"),
@@ -188,7 +189,7 @@ DEGRADATIONS: tuple[Rule, ...] = (
     Rule(
         "unoptimized-kernel",
         "not fully optimized yet",
-        r"\w+ quantization is not fully optimized yet",
+        r"\b\w+ quantization is not fully optimized yet",
     ),
     Rule("unoptimized-kernel", "unoptimized AWQ", r"Falling back to unoptimized AWQ kernels"),
     Rule("unoptimized-kernel", "Moe WNA16 kernels", r"Falling back to Moe WNA16 kernels"),

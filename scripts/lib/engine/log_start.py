@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -14,6 +15,16 @@ from scripts.lib.engine.log_scheme import Evidence
 
 _BLOCK_SIZES = (8, 16, 32, 64, 128, 256, 528, 784)
 _DEFAULT_BLOCK_SIZE = 16
+MANY = 100
+"""So many of one kind: an engine that died says so once for every request, one that waits says
+what it waits for once a second; more of it tells nothing new."""
+_SETTLED_BY_ONE = frozenset(rule.key for rule in rules.DEGRADATIONS) - {
+    "forced-unoptimized-method",
+    "unoptimized-kernel",
+    "dtype-fallback",
+}
+"""Slower paths that an engine names after its configuration; the others it names before, so a
+second engine in the same text may name them again."""
 EMULATED_ON_CPU = re.compile(r"^(?:\w*Torch|Emulation)\w*F[Pp]8")
 
 
@@ -76,7 +87,18 @@ class Start:
     degradations: dict[str, str] = field(default_factory=dict)
     failures: list[Failed] = field(default_factory=list)
     deaths: list[Failed] = field(default_factory=list)
+    said: Counter[str] = field(default_factory=Counter)
+    """How many failures of each kind were kept."""
     evidence: dict[str, str] = field(default_factory=dict)
+
+    def settled(self) -> frozenset[str]:
+        """Return the subjects of sentences that can tell nothing new about this start."""
+        found = _SETTLED_BY_ONE.intersection(self.degradations)
+        if self.attention is not None:
+            found |= {"attention"}
+        if self.ready_at is None:
+            found |= {kind for kind, count in self.said.items() if count >= MANY}
+        return found
 
     def note(self, key: str, line: str) -> None:
         """Keep the line that a key was read from."""
