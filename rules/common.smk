@@ -10,7 +10,7 @@ from snakemake.logging import logger
 PROJECT = Path(workflow.basedir)
 sys.path.insert(0, str(PROJECT))
 
-from scripts.lib.jobs.study_files import find_file_problems
+from scripts.lib.jobs.study_files import find_file_problems, find_lost_records
 from scripts.lib.study.checks import probe_files
 from scripts.lib.study.load import StudyError, load_study
 from scripts.lib.study.specs import write_specs
@@ -51,6 +51,10 @@ def read_the_study():
     if workflow.is_main_process:
         for warning in loaded.warnings:
             logger.warning(f"{study_file()}: {warning}")
+        for lost in find_lost_records(
+            loaded.study, Path("results", loaded.study.study)
+        ):
+            logger.warning(lost)
     try:
         write_specs(loaded.study, Path("results") / loaded.study.study)
     except OSError as error:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from scripts.lib.analysis.analyse import analyse_study
-from scripts.lib.analysis.points.records import RecordError
+from scripts.lib.analysis.points.wholeness import RecordError
 from scripts.lib.analysis.tables import TableError, write_tables
 from scripts.lib.base.command_line import run_main
 from scripts.lib.study.specs import read_study

@@ -6,6 +6,7 @@ import argparse
 import json
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.lib.analysis.analyse import analyse_study
@@ -13,18 +14,15 @@ from scripts.lib.analysis.assemble import assemble
 from scripts.lib.analysis.decision.alerts import alerts_text
 from scripts.lib.analysis.import_points import ImportProblem
 from scripts.lib.analysis.importer import import_study
-from scripts.lib.analysis.points.records import RecordError
-from scripts.lib.analysis.study_folder import StudyFolder
+from scripts.lib.analysis.points.wholeness import RecordError
 from scripts.lib.analysis.tables import TableError, write_tables
 from scripts.lib.base.command_line import run_main
 from scripts.lib.base.files import write_json, write_text
-from scripts.lib.checkpoints.manifest import Manifest
-from scripts.lib.engine.startup import Startup
-from scripts.lib.plan.judge_study import judge_variant
+from scripts.lib.plan.judge_runs import judge_runs
+from scripts.lib.plan.models import Verdict
 from scripts.lib.plan.tables import PlanError
 from scripts.lib.report.render import write_report
 from scripts.lib.study.models import Study
-from scripts.lib.telemetry.host import Host
 
 Report = dict[str, object]
 
@@ -67,20 +65,46 @@ def _finish(study: Study, folder: Path) -> Report:
     }
 
 
-def _verdict(study: Study, folder: Path, variant: str) -> object:
-    files = StudyFolder(folder)
+@dataclass(frozen=True)
+class _Evidence:
+    """The files of an imported study by which one variant is judged."""
 
-    def manifest_of(name: str) -> Manifest | None:
-        return files.read(f"checkpoints/{study.variants[name].checkpoint}.json", Manifest)
+    host: Path | None
+    manifest: Path | None
+    baseline_manifest: Path | None
+    startups: list[Path]
+    baseline_startups: list[Path]
 
-    return judge_variant(
+
+def _evidence(study: Study, folder: Path, variant: str) -> _Evidence:
+    def there(path: str) -> Path | None:
+        return folder / path if (folder / path).is_file() else None
+
+    def manifest(name: str) -> Path | None:
+        return there(f"checkpoints/{study.variants[name].checkpoint}.json")
+
+    def starts(name: str) -> list[Path]:
+        return sorted(folder.glob(f"runs/{name}/*/session*/startup.json"))
+
+    return _Evidence(
+        host=there("host.json"),
+        manifest=manifest(variant),
+        baseline_manifest=manifest(study.baseline),
+        startups=starts(variant),
+        baseline_startups=starts(study.baseline),
+    )
+
+
+def _verdict(study: Study, folder: Path, variant: str) -> Verdict:
+    found = _evidence(study, folder, variant)
+    return judge_runs(
         study,
         variant,
-        files.read("host.json", Host),
-        manifest_of(variant),
-        list(files.read_all(f"runs/{variant}/*/session*/startup.json", Startup).values()),
-        list(files.read_all(f"runs/{study.baseline}/*/session*/startup.json", Startup).values()),
-        baseline_manifest=manifest_of(study.baseline),
+        host=found.host,
+        manifest=found.manifest,
+        baseline_manifest=found.baseline_manifest,
+        startups=found.startups,
+        baseline_startups=found.baseline_startups,
     )
 
 
@@ -100,19 +124,17 @@ def _commands(study: Study, folder: Path) -> list[str]:
 
 
 def _judge_command(study: Study, folder: Path, variant: str) -> list[str]:
-    def starts(name: str) -> list[str]:
-        return [str(path) for path in sorted(folder.glob(f"runs/{name}/*/session*/startup.json"))]
-
+    found = _evidence(study, folder, variant)
     words = ["judge_kernels", "--study", f"{folder}/study.json", "--variant", variant]
     known = {
-        "--host": folder / "host.json",
-        "--manifest": folder / "checkpoints" / f"{variant}.json",
-        "--baseline-manifest": folder / "checkpoints" / f"{study.baseline}.json",
+        "--host": found.host,
+        "--manifest": found.manifest,
+        "--baseline-manifest": found.baseline_manifest,
     }
     for flag, path in known.items():
-        if path.is_file():
-            words += [flag, str(path)]
-    words += ["--startup", *starts(variant), "--baseline-startup", *starts(study.baseline)]
+        words += [flag, str(path)] if path else []
+    words += ["--startup", *map(str, found.startups)]
+    words += ["--baseline-startup", *map(str, found.baseline_startups)]
     return [*words, "--output", f"{folder}/kernels/{variant}.json"]
 
 

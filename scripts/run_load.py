@@ -17,6 +17,7 @@ from scripts.lib.base.model_files import first_problem
 from scripts.lib.load.bodies import base_url
 from scripts.lib.load.processes import ClientError
 from scripts.lib.load.progress import ConsoleProgress
+from scripts.lib.load.raw_records import note_records
 from scripts.lib.load.results import LoadResult
 from scripts.lib.load.samples import DatasetError
 from scripts.lib.load.session import LoadSession
@@ -82,6 +83,7 @@ def measure(options: argparse.Namespace) -> LoadResult:
     finally:
         session.close()
     result = result.model_copy(update={"url_kind": "attached"})
+    result = note_records(result, options.output)
     write_json(options.output / "load.json", result)
     return result
 

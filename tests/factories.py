@@ -21,6 +21,7 @@ import pytest
 from scripts.lib.base.files import content_hash, write_json
 from scripts.lib.checkpoints.manifest import File, Manifest, Scheme, Shape
 from scripts.lib.engine.startup import Failure, LogFacts, Startup
+from scripts.lib.load.raw_records import note_records
 from scripts.lib.load.results import REQUEST_FIELDS, Client, Latency, LoadResult, Point, ServerView
 from scripts.lib.plan.models import Estimate, Evidence, ExpectedPath, Plan, Verdict
 from scripts.lib.quality.results import ItemResult, QualityResult
@@ -194,7 +195,7 @@ def write_run(
     load = LoadResult(
         points=[point for point, _ in points],
         model=variant,
-        origin_unix_s=1_790_000_000.0,
+        origin_unix_s=1_790_000_000.0 if with_requests else None,
         dataset={"file": "data/chat.json", "conversations": 64},
         warmup={"requests": 8, "failed": 0},
         variant=variant,
@@ -202,12 +203,12 @@ def write_run(
         session=session,
         failure=failure,
     )
-    write_json(folder / "load.json", load)
     if with_requests:
         rows = [{**r, "point": i} for i, (_, records) in enumerate(points) for r in records]
         write_requests(folder / "requests.jsonl.gz", rows)
     if series and points:
         write_series(folder, [p for p, _ in points], gpus)
+    write_json(folder / "load.json", note_records(load, folder))
     write_json(folder / "startup.json", make_startup(variant, failure, facts))
     log = f"INFO serving {variant}\n" if failure is None else f"ERROR {failure.line}\n"
     (folder / "server.log").write_text(log)

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from scripts.lib.analysis.points.lengths import _parsed_columns, _two_columns, realised_lengths
-from scripts.lib.analysis.points.records import RecordError
+from scripts.lib.analysis.points.wholeness import RecordError
 from tests.factories import record, write_requests
 
 

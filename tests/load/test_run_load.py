@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from plain_server import Manners, plain_server
 
+from scripts.lib.base.files import sha256_of
 from scripts.run_load import SpecError, read_spec
 
 PROJECT = Path(__file__).parents[2]
@@ -48,7 +49,9 @@ def test_the_contract(tmp_path, tokenizer_folder):
     assert done.returncode == 0, done.stderr
     printed = json.loads(done.stdout)
     assert printed == json.loads((output / "load.json").read_text())
-    assert (output / "requests.jsonl.gz").is_file()
+    assert printed["records"] == {
+        name: sha256_of(output / name) for name in ("requests.jsonl.gz", "itl.npz")
+    }
     assert printed["url_kind"] == "attached"
     point = printed["points"][0]
     assert (point["concurrency"], point["sent"], point["completed"]) == (8, 24, 24)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -12,9 +12,10 @@ from scripts.lib.analysis.comparison.quality_view import build_quality
 from scripts.lib.analysis.ledger import Start, build_ledger
 from scripts.lib.analysis.points.boundaries import find_boundaries
 from scripts.lib.analysis.points.digest import Digest, digest_run
-from scripts.lib.analysis.points.records import RecordError, Run, find_runs
+from scripts.lib.analysis.points.records import Run, find_runs
 from scripts.lib.analysis.points.rows import rows_from_digests
 from scripts.lib.analysis.points.timelines import build_timeline
+from scripts.lib.analysis.points.wholeness import RecordError
 from scripts.lib.analysis.stamps import stamp_of
 from scripts.lib.analysis.summary import FailureRow, Timeline
 from scripts.lib.analysis.tables import Analysis
@@ -26,7 +27,7 @@ from scripts.lib.quality.results import QualityResult
 from scripts.lib.study.models import Study
 
 
-def analyse_study(study: Study, folder: Path) -> Analysis:
+def analyse_study(study: Study, folder: Path, scrubbed: Collection[str] = ()) -> Analysis:
     """Return every table of a study.
 
     Runs of variants and workloads that the study no longer has are left alone.
@@ -34,13 +35,14 @@ def analyse_study(study: Study, folder: Path) -> Analysis:
     Args:
         study: The resolved study.
         folder: ``results/<study>``.
+        scrubbed: Files in it that an archive holds without machine paths.
 
     Raises:
-        RecordError: if a raw record is malformed.
+        RecordError: if a raw record is malformed, or not as it was measured.
         ModelError: if a plan, verdict, start or quality result is.
     """
     collected = _Collected()
-    for run in _runs_of(study, folder):
+    for run in find_runs(folder, study.measures, scrubbed):
         collected.add(study, run)
     verdicts = read_models(folder / "kernels", study.variants, Verdict)
     plans = read_models(folder / "plan", study.variants, Plan)
@@ -112,10 +114,6 @@ class _Collected:
         seen = {(f.variant, f.stage, f.failure.kind) for f in self.failures}
         if (variant, stage, row.failure.kind) not in seen:
             self.failures.append(row)
-
-
-def _runs_of(study: Study, folder: Path) -> Iterator[Run]:
-    yield from find_runs(folder, study.measures)
 
 
 def _quality_results(study: Study, folder: Path) -> dict[str, QualityResult]:

@@ -19,7 +19,8 @@ from scripts.lib.jobs.serving import (
     serve,
 )
 from scripts.lib.load.processes import ClientError
-from scripts.lib.load.results import LoadResult
+from scripts.lib.load.raw_records import note_records
+from scripts.lib.load.results import RECORD_FILES, LoadResult
 from scripts.lib.load.session import LoadSession
 from scripts.lib.study.specs import WorkloadSpec
 from scripts.lib.telemetry.sampler import Sampler, scrape_metrics
@@ -74,6 +75,7 @@ def measure_load(
     result = result.model_copy(
         update={"variant": served.name, "workload": spec.name, "session": session}
     )
+    result = note_records(result, served.folder)
     write_json(served.folder / "load.json", result)
     return result
 
@@ -99,13 +101,5 @@ def _failed(served: ServedVariant, failure: Failure, origin_unix_s: float) -> Lo
 
 def clear_folder(folder: Path) -> None:
     """Remove the records of a former, perhaps interrupted, run."""
-    for name in (
-        "load.json",
-        "requests.jsonl.gz",
-        "itl.npz",
-        "metrics.csv.gz",
-        "gpu.csv.gz",
-        "startup.json",
-        "server.log",
-    ):
+    for name in ("load.json", *RECORD_FILES, "startup.json", "server.log"):
         (folder / name).unlink(missing_ok=True)

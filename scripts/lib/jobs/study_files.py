@@ -1,15 +1,17 @@
-"""What is wrong in the files that a study names, before a job reads them hours later."""
+"""What is wrong in the files of a study, before a job reads them hours later."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
+from scripts.lib.base.files import read_json
 from scripts.lib.load.prompt_files import check_prompt_file
+from scripts.lib.load.raw_records import measure_again
 from scripts.lib.load.samples import DatasetError
 from scripts.lib.quality.probes import read_probe_files
 from scripts.lib.study.checks import probe_files
-from scripts.lib.study.models import Quality
+from scripts.lib.study.models import Quality, Study
 from scripts.lib.study.raw import Raw, section, sources
 
 MOST = 5
@@ -33,6 +35,31 @@ def find_file_problems(raw: Raw, project: Path) -> Iterator[str]:
         if isinstance(quantize.get("calibration"), str):
             where = f"checkpoints.{name}.quantize.calibration"
             yield from _prompts(where, "sharegpt", quantize["calibration"], "chat", project)
+
+
+def find_lost_records(study: Study, results: Path) -> Iterator[str]:
+    """Yield the raw records of the study's measurements that are not there any more.
+
+    Snakemake does not miss them while the report is there. Whether those that are there are
+    whole is checked when they are read.
+    """
+    for path in sorted(results.glob("runs/*/*/session*/load.json")):
+        variant, workload, session = path.parts[-4:-1]
+        number = session.removeprefix("session")
+        if not (number.isdigit() and study.measures(variant, workload, int(number))):
+            continue
+        for name in _records_of(path):
+            if not path.with_name(name).is_file():
+                yield f"{path.with_name(name)} is missing; {measure_again(path.parent)}"
+
+
+def _records_of(path: Path) -> list[str]:
+    """Return the records that a load.json noted; a damaged one is said where it is read."""
+    try:
+        noted = read_json(path).get("records")
+    except (AttributeError, OSError, ValueError):
+        return []
+    return list(noted) if isinstance(noted, dict) else []
 
 
 def _probes(raw: Raw, project: Path) -> Iterator[str]:

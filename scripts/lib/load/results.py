@@ -148,7 +148,15 @@ class LoadResult(Strict):
     failure: Failure | None = Field(
         default=None, description="The server did not start, or died; points may be empty."
     )
+    records: dict[str, str] = Field(
+        default={},
+        description="Raw record beside this file -> its SHA-256; empty: not noted (imported, or "
+        "measured by a former version).",
+    )
 
+
+RECORD_FILES = ("requests.jsonl.gz", "itl.npz", "metrics.csv.gz", "gpu.csv.gz")
+"""The raw records that may lie beside ``load.json``."""
 
 REQUEST_FIELDS = (
     "point",  # index into LoadResult.points

@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from scripts.lib.analysis.points.records import find_runs
+from scripts.lib.analysis.points.wholeness import RecordError
 from scripts.lib.analysis.summary import Summary
 from scripts.lib.base.files import canonical_json
 from scripts.lib.base.git import git
 from scripts.lib.base.model_files import ModelError, read_model
 from scripts.lib.base.schema import SCHEMA_VERSION
 from scripts.lib.report.scrub import Machine, Scrubber
+from scripts.lib.study.specs import read_study
 
 SUMS = "SHA256SUMS"
 MANIFEST = "ARCHIVE.json"
@@ -44,9 +47,11 @@ def make_archive(
     another hash stays where it is.
 
     Raises:
-        ArchiveError: if something is missing, or a machine path or secret would be left in it.
+        ArchiveError: if something is missing or damaged, or a machine path or secret would be
+            left in it.
     """
     summary = _summary(results)
+    _refuse_damaged_records(results)
     scrubber = Scrubber(machine or Machine.here(project), _own_names(summary))
     members, changed, left_out = _study_members(results, scrubber)
     members |= _lock_members(project, scrubber)
@@ -72,6 +77,15 @@ def _summary(results: Path) -> Summary:
     try:
         return read_model(path, Summary, "make the report again with this version")
     except ModelError as error:
+        raise ArchiveError(str(error)) from None
+
+
+def _refuse_damaged_records(results: Path) -> None:
+    try:
+        study = read_study(results / "study.json")
+        for run in find_runs(results, study.measures):  # reading checks it
+            del run
+    except (ModelError, RecordError) as error:
         raise ArchiveError(str(error)) from None
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from scripts.lib.analysis.analyse import analyse_study
-from scripts.lib.analysis.points.records import RecordError
+from scripts.lib.analysis.points.wholeness import RecordError
 from scripts.lib.analysis.tables import Analysis, TableError, write_tables
 from scripts.lib.report.archive import MANIFEST, SUMS
 from scripts.lib.report.scrub import Machine, Scrubber
@@ -236,12 +236,19 @@ def _clean(table: bytes) -> str:
 def _rebuild(root: Path, findings: Findings) -> bool:
     """Build the tables from the unpacked records as ``scripts.build_tables`` does; say if so."""
     try:
-        write_tables(root / "tables", analyse_study(read_study(root / "study.json"), root))
+        study = read_study(root / "study.json")
+        write_tables(root / "tables", analyse_study(study, root, _scrubbed(root)))
     except (RecordError, TableError, ValueError, OSError) as error:
         reason = " ".join(str(error).replace(f"{root}/", "").split())
         findings.problems.append(f"The tables could not be computed again: {reason}")
         return False
     return True
+
+
+def _scrubbed(root: Path) -> set[str]:
+    """Return the files that the archive says it holds without machine paths."""
+    manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
+    return {entry["file"] for entry in manifest.get("scrubbed", [])}
 
 
 def _first_difference(kept: bytes, made: bytes) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.lib.analysis.points.records import RecordError, read_requests
+from scripts.lib.analysis.points.records import read_requests
+from scripts.lib.analysis.points.wholeness import RecordError
 from scripts.lib.analysis.statistics import Floats
 from scripts.lib.base.counts import total
 from scripts.lib.load.lengths import spread

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,9 +14,15 @@ import numpy as np
 import pandas as pd
 from pydantic import ValidationError
 
+from scripts.lib.analysis.points.wholeness import (
+    RecordError,
+    check_counts,
+    check_files,
+)
 from scripts.lib.base.files import read_json
 from scripts.lib.base.model_files import first_problem
 from scripts.lib.engine.startup import Failure, Startup
+from scripts.lib.load.raw_records import measure_again
 from scripts.lib.load.results import LoadResult
 from scripts.lib.telemetry.series import GPU_COLUMNS, METRIC_COLUMNS
 
@@ -35,10 +41,6 @@ NUMBERS = (
 
 CHUNK = 20_000
 """Lines decoded at a time: one call of the JSON decoder each, and little memory."""
-
-
-class RecordError(ValueError):
-    """A raw file that cannot be used; the message names file, place and what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,9 @@ class Run:
 
 
 def find_runs(
-    study_folder: Path, wanted: Callable[[str, str, int], bool] = lambda _v, _w, _session: True
+    study_folder: Path,
+    wanted: Callable[[str, str, int], bool] = lambda _v, _w, _session: True,
+    scrubbed: Collection[str] = (),
 ) -> Iterator[Run]:
     """Yield the runs of a study one by one, in the order of variant, workload and session.
 
@@ -76,6 +80,8 @@ def find_runs(
     Args:
         study_folder: ``results/<study>``.
         wanted: Whether to read the run of a variant, a workload and a session.
+        scrubbed: Files, below ``study_folder``, that an archive holds without machine paths: they
+            may differ from what was measured.
 
     Raises:
         RecordError: if a file holds what no run of ours writes.
@@ -83,7 +89,7 @@ def find_runs(
     for path in sorted(study_folder.glob("runs/*/*/session*/load.json"), key=_order):
         variant, workload, session = _order(path)
         if wanted(variant, workload, session):
-            yield load_run(path.parent)
+            yield load_run(path.parent, scrubbed)
 
 
 def _order(path: Path) -> tuple[str, str, int]:
@@ -98,21 +104,24 @@ def _session_number(name: str) -> int:
     return int(digits)
 
 
-def load_run(folder: Path) -> Run:
+def load_run(folder: Path, scrubbed: Collection[str] = ()) -> Run:
     """Read one session's folder ``runs/<variant>/<workload>/session<k>``.
 
     Raises:
-        RecordError: if load.json is missing or any file is malformed.
+        RecordError: if load.json is missing, or any file is malformed or not as it was measured.
     """
     load = _read_load(folder / "load.json")
-    requests = folder / "requests.jsonl.gz"
+    check_files(folder, load, scrubbed)
+    path = folder / "requests.jsonl.gz"
+    requests = read_requests(path, len(load.points)) if path.is_file() else None
+    check_counts(path, load, requests)
     return Run(
         folder=folder,
         variant=folder.parts[-3],
         workload=folder.parts[-2],
         session=_session_number(folder.name),
         load=load,
-        requests=read_requests(requests, len(load.points)) if requests.is_file() else None,
+        requests=requests,
         metrics=_read_series(folder / "metrics.csv.gz", METRIC_COLUMNS),
         gpu=_read_series(folder / "gpu.csv.gz", GPU_COLUMNS),
         startup=_read_startup(folder / "startup.json"),
@@ -164,7 +173,8 @@ def read_requests(path: Path, points: int | None = None) -> pd.DataFrame:
             while lines := list(islice(file, CHUNK)):
                 parts.append(_decode(lines, path, len(parts) * CHUNK))
     except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
-        raise RecordError(f"{path}: cut off or not gzip ({error}); measure again") from None
+        again = measure_again(path.parent)
+        raise RecordError(f"{path}: cut off or not gzip ({error}); {again}") from None
     table = pd.concat(parts, ignore_index=True) if parts else _columns([])
     _check_requests(table, path, points)
     return table
