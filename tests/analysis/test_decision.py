@@ -426,3 +426,22 @@ def test_whatever_is_missing_there_is_one_sound_answer(material):
         assert all(gate.why for gate in found.gates)
     assert decide(material) == decision
     diagnose(material)
+
+
+def test_quality_that_was_asked_in_another_way_is_undecided_and_needs_no_more_items():
+    view = quality("int8", "undecided")
+    axis = view.axes[0].model_copy(update={"baseline_passed": None})
+    words = "It was asked in another way than the baseline (concurrency: 8 here, 1 there)"
+    view = view.model_copy(update={"axes": [axis], "words": words})
+    material = make_material(
+        make_study({"bf16": {}, "int8": {}}),
+        verdicts={"bf16": verdict("bf16"), "int8": verdict("int8")},
+        quality=[quality("bf16", "baseline"), view],
+        points=[*sweep("bf16", 10), *sweep("int8", 20)],
+    )
+    made = decide(material)
+    candidate = next(c for c in made.candidates if c.variant == "int8")
+    gate = next(g for g in candidate.gates if g.gate == "quality")
+    assert (gate.passed, gate.why) == (None, words)
+    assert made.variant != "int8"
+    assert "more probe items" not in made.headline + " ".join(made.reasons)

@@ -154,3 +154,48 @@ def test_shares_have_wilsons_interval():
     assert view.task_success.low == pytest.approx(0.787, abs=0.001)
     assert view.tool_success.n == 5
     assert view.format_accuracy.n == 10
+
+
+ASKED = {"temperature": 0.0, "seed": 42, "max_tokens": 256, "concurrency": 1}
+FILES = {"config/probes/a.jsonl": "1" * 64}
+
+
+def asked(settings=None, files=None):
+    """Return the view of a variant whose items fared worse, asked in a way of its own."""
+    answers = {"bf16": result("bf16"), "int8-w8a8": result("int8-w8a8", {"fact-0", "fact-1"})}
+    ways = {"bf16": (ASKED, FILES), "int8-w8a8": (settings or ASKED, files or FILES)}
+    answers = {
+        name: one.model_copy(update={"settings": ways[name][0], "probe_files": ways[name][1]})
+        for name, one in answers.items()
+    }
+    return next(v for v in build_quality(STUDY, answers, {}) if v.variant == "int8-w8a8")
+
+
+def test_variants_asked_alike_are_compared():
+    assert asked().lost == 2
+    assert asked().p_value is not None
+
+
+@pytest.mark.parametrize(
+    ("settings", "files", "said"),
+    [
+        (ASKED | {"max_tokens": 512}, None, "max_tokens: 512 here, 256 there"),
+        (ASKED | {"concurrency": 8}, None, "concurrency: 8 here, 1 there"),
+        ({"temperature": 0.0, "seed": 42, "concurrency": 1}, None, "max_tokens: not recorded here"),
+        (None, {"config/probes/a.jsonl": "2" * 64}, "config/probes/a.jsonl: another content"),
+        (None, {**FILES, "b.jsonl": "3" * 64}, "b.jsonl: asked here only"),
+        (None, {"b.jsonl": "3" * 64}, "config/probes/a.jsonl: asked there only"),
+    ],
+)
+def test_variants_asked_in_different_ways_are_not_compared(settings, files, said):
+    view = asked(settings, files)
+    assert view.outcome == "undecided"
+    assert said in view.words
+    assert (view.lost, view.gained, view.p_value, view.examples) == (0, 0, None, [])
+    assert view.task_success.value is not None
+    assert "another way" in view.similarity.missing
+
+
+def test_where_imported_answers_come_from_is_no_setting():
+    told = {"source": "a table", "similarity_to_baseline": {"fact-0": 0.5}}
+    assert asked(ASKED | told).lost == 2

@@ -30,7 +30,11 @@ def probe_quality(served: ServedVariant, quality: Quality, *, console: Console) 
     asked = AskedProbes(
         variant=served.name,
         probe_files={str(path): sha256_of(served.project / path) for path in files},
-        settings={**settings(quality), "concurrency": quality.concurrency},
+        settings={
+            **settings(quality),
+            "max_tokens": quality.max_tokens,
+            "concurrency": quality.concurrency,
+        },
         not_applicable=reason,
     )
     write_json(served.folder / "asked.json", asked)

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from scripts.lib.base.schema import Strict
-from scripts.lib.quality.results import ItemResult, QualityResult
+from scripts.lib.quality.results import AskedProbes, ItemResult, QualityResult
 
 SIMILARITY_FORMULA = (
     "2 M / T: M characters in matching blocks (Ratcliff and Obershelp, Python's "
@@ -38,6 +38,36 @@ class ItemComparison(Strict):
     def baseline_wrong_too(self) -> bool:
         """Whether both failed: quantization did not cause it."""
         return self.outcome == "both wrong"
+
+
+NO_SETTINGS = ("source", "similarity_to_baseline")
+"""Keys beside the settings that say where imported answers come from, not how they were asked."""
+
+
+def asked_differently(variant: AskedProbes, baseline: AskedProbes) -> list[str]:
+    """Return what differs in how two variants were asked, as phrases; empty: nothing.
+
+    Other probes, lengths, seeds or numbers of requests at a time change answers by themselves: a
+    flip between them says nothing about the variant. A setting that only one result records
+    differs, since what the other one was is not known.
+    """
+    phrases = [
+        f"{key}: {_recorded(variant.settings, key)} here, {_recorded(baseline.settings, key)} there"
+        for key in dict.fromkeys([*variant.settings, *baseline.settings])
+        if key not in NO_SETTINGS
+        and _recorded(variant.settings, key) != _recorded(baseline.settings, key)
+    ]
+    mine, theirs = variant.probe_files, baseline.probe_files
+    for path in dict.fromkeys([*mine, *theirs]):
+        if path in mine and path in theirs:
+            phrases += [f"{path}: another content"] if mine[path] != theirs[path] else []
+        else:
+            phrases.append(f"{path}: asked {'here' if path in mine else 'there'} only")
+    return phrases
+
+
+def _recorded(settings: dict[str, object], key: str) -> str:
+    return json.dumps(settings[key], sort_keys=True) if key in settings else "not recorded"
 
 
 def compare_to_baseline(variant: QualityResult, baseline: QualityResult) -> list[ItemComparison]:

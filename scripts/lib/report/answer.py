@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
+from scripts.lib.analysis.comparison.quality_need import is_compared
 from scripts.lib.analysis.summary import PointRow, QualityView, Summary, Value
 from scripts.lib.report.blocks import (
     Answer,
@@ -166,6 +167,10 @@ def _ledger_number(
     )
 
 
+def _flips_words(view: QualityView) -> str:
+    return f"{view.lost} lost, {view.gained} gained" if is_compared(view) else "not compared"
+
+
 def _quality_number(view: QualityView, base: QualityView | None) -> KeyNumber:
     value = view.task_success
     if view.not_applicable or value.value is None:
@@ -178,7 +183,7 @@ def _quality_number(view: QualityView, base: QualityView | None) -> KeyNumber:
         share(value.value),
         view.outcome,
         f"baseline {share(base.task_success.value)}",
-        f"{view.lost} lost, {view.gained} gained",
+        _flips_words(view),
         QUALITY_TONES[view.outcome],
     )
 
@@ -264,7 +269,7 @@ def _quality_cell(view: QualityView | None) -> Cell:
     if view.not_applicable:
         return Cell(chips=[chip], notes=[view.not_applicable], tone="muted")
     compared = view.outcome not in ("baseline", "not measured")
-    changed = [f"{view.lost} lost, {view.gained} gained"] if compared else []
+    changed = [_flips_words(view)] if compared else []
     return Cell(chips=[chip], notes=changed)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scripts.lib.analysis.comparison.quality_need import is_compared
 from scripts.lib.analysis.summary import AxisQuality, QualityView, Summary, Value
 from scripts.lib.report.blocks import (
     Block,
@@ -78,6 +79,8 @@ def _verdict(view: QualityView, names: Names) -> list[Cell]:
         return [*cells, Cell("the reference")]
     if view.outcome == "not measured" or view.not_applicable:
         return [*cells, Cell("not measured", tone="muted")]
+    if not is_compared(view):
+        return [*cells, Cell("not compared", tone="muted")]
     return [*cells, Cell(f"{view.lost} lost, {view.gained} gained", _test_words(view))]
 
 
@@ -124,6 +127,8 @@ def _axis_cell(axis: AxisQuality | None, outcome: str) -> Cell:
 def _axis_notes(axis: AxisQuality, is_baseline: bool) -> list[str]:
     if is_baseline:
         return [f"{axis.items - axis.passed} wrong"]
+    if axis.baseline_passed is None:
+        return ["not compared with the baseline"]
     notes = [f"{len(axis.lost)} lost, {len(axis.gained)} gained"]
     if axis.baseline_wrong_too:
         notes.append(f"the baseline got {axis.baseline_wrong_too} wrong too")

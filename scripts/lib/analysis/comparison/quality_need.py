@@ -9,6 +9,15 @@ from scripts.lib.study.models import Quality
 MOST_ITEMS = 1_000_000
 
 
+def is_compared(view: QualityView) -> bool:
+    """Return whether the answers were held against the baseline's.
+
+    They are not where both were asked in different ways, which is undecided whatever the number
+    of items.
+    """
+    return any(axis.baseline_passed is not None for axis in view.axes)
+
+
 def items_for_proof(pair: Paired, margin: float) -> int | None:
     """Return how many items in all would prove non-inferiority if the shares stayed as seen.
 
@@ -38,6 +47,8 @@ def _proven(pair: Paired, items: int, margin: float) -> bool:
 
 def more_items(view: QualityView, quality: Quality) -> int | None:
     """Return how many more items an undecided variant needs; None: more would not prove it."""
+    if not is_compared(view):
+        return None
     items = sum(axis.items for axis in view.axes)
     pair = Paired(items, view.lost, view.gained)
     needed = items_for_proof(pair, quality.non_inferiority_margin) if items else None

@@ -9,12 +9,19 @@ from statsmodels.stats.proportion import proportion_confint
 
 from scripts.lib.analysis.comparison.paired import Paired, items_needed, judge_paired
 from scripts.lib.analysis.summary import AxisQuality, QualityView, Value
-from scripts.lib.quality.compare import ItemComparison, compare_to_baseline
+from scripts.lib.quality.compare import (
+    ItemComparison,
+    asked_differently,
+    compare_to_baseline,
+)
 from scripts.lib.quality.results import ItemResult, QualityResult
 from scripts.lib.study.models import Study
 
 MAX_EXAMPLES = 12
 DEFAULT_MARGIN = 0.05
+MAX_DIFFERENCES = 4
+ASKED_DIFFERENTLY = "it was asked in another way than the baseline"
+NO_BASELINE_ANSWERS = "the baseline has no answers to compare with"
 
 
 @dataclass(frozen=True)
@@ -133,7 +140,8 @@ def _view(
     is_baseline: bool,
     prompts: Mapping[str, str],
 ) -> QualityView:
-    pairs = pair_items(result, baseline)
+    differences = asked_differently(result, baseline) if baseline and baseline.items else []
+    pairs = pair_items(result, None if differences else baseline)
     graded = [pair for pair in pairs if pair.both_graded]
     lost = [pair for pair in graded if pair.outcome == "lost"]
     gained = [pair for pair in graded if pair.outcome == "gained"]
@@ -148,7 +156,7 @@ def _view(
         tool_success=_share(pairs, lambda item: item.tool_success, "tool calls"),
         similarity=Value(value=sum(alike) / len(alike), n=len(alike))
         if alike
-        else Value(missing="the baseline has no answers to compare with"),
+        else Value(missing=ASKED_DIFFERENTLY if differences else NO_BASELINE_ANSWERS),
         lost=len(lost),
         gained=len(gained),
         p_value=None,
@@ -159,9 +167,23 @@ def _view(
         examples=_examples([*lost, *gained], prompts),
         source=f"quality/{result.variant}/quality.json",
     )
+    if differences and not is_baseline:
+        return view.model_copy(
+            update={"outcome": "undecided", "words": _differently_words(differences)}
+        )
     if is_baseline or not graded:
         return view
     return view.model_copy(update=_judged(Paired(len(graded), len(lost), len(gained)), margin))
+
+
+def _differently_words(differences: Sequence[str]) -> str:
+    said = "; ".join(differences[:MAX_DIFFERENCES])
+    more = len(differences) - MAX_DIFFERENCES
+    rest = f"; and {more} more" if more > 0 else ""
+    return (
+        f"{ASKED_DIFFERENTLY[:1].upper()}{ASKED_DIFFERENTLY[1:]} ({said}{rest}): the answers are "
+        "not compared. Ask both the same way: delete their folders under quality/ and run again."
+    )
 
 
 def _no_reference(baseline: QualityResult | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scripts.lib.analysis.comparison.quality_need import need_words
+from scripts.lib.analysis.comparison.quality_need import is_compared, need_words
 from scripts.lib.analysis.decision.operating import judged_rows, operating_row
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.summary import Gate, PointRow, QualityView
@@ -163,7 +163,7 @@ def quality(material: Material, variant: str) -> Gate:
     why = view.not_applicable or view.words
     if view.not_applicable:
         why = f"not measured: {why}"
-    if view.outcome == "undecided":
+    if view.outcome == "undecided" and is_compared(view):
         why = f"{_flips(view)}; {need_words(view, material.study.quality)}"
     return Gate(gate="quality", passed=passed, why=why, source=source)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from scripts.lib.analysis.comparison.quality_need import is_compared
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.summary import PointRow, Rollback
 from scripts.lib.analysis.thresholds import ASSUMED_NOISE
@@ -250,6 +251,8 @@ def _kernel(material: Material, variant: str) -> Iterator[Rollback]:
 def _quality(material: Material, variant: str) -> Iterator[Rollback]:
     quality, view = material.study.quality, material.quality_of(variant)
     if quality is None or view is None or view.outcome in ("baseline", "not measured"):
+        return
+    if not is_compared(view):
         return
     items = sum(axis.items for axis in view.axes)
     allowed = int(quality.non_inferiority_margin * items)
