@@ -183,6 +183,24 @@ def test_the_chain_runs_through_the_command_lines_and_gives_the_same(
     assert "groups" in (folder / "alerts.yaml").read_text()
 
 
+@pytest.mark.parametrize("make", [import_files.load_model, import_files.h200])
+def test_the_report_judges_kernels_as_the_command_does(make, tmp_path, capsys, monkeypatch):
+    """The same data give the same verdict, with the same evidence: log, weights and speed."""
+    words = [str(make(tmp_path)), "--results", str(tmp_path / "results")]
+    assert main(words) == 0
+    by_command = {}
+    for command in json.loads(capsys.readouterr().out)["next"]:
+        name, *rest = shlex.split(command)[2:]
+        if name == "scripts.judge_kernels":
+            assert run_module(capsys, monkeypatch, name, *rest)[0] == 0
+            by_command[Path(rest[-1])] = read_json(Path(rest[-1]))
+    assert main([*words, "--report"]) == 0
+    assert by_command == {path: read_json(path) for path in by_command}
+    if make is import_files.h200:
+        (trap,) = [v for v in by_command.values() if v["verdict"].startswith("not what")]
+        assert "speed" in {piece["level"] for piece in trap["evidence"]}
+
+
 # The file's own rules
 
 

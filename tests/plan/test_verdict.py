@@ -456,6 +456,14 @@ def test_a_baseline_of_another_model_says_nothing_about_size_and_speed():
     assert "the baseline loaded 0.26 GiB" in same["weights"]
 
 
+def test_a_quantized_baseline_is_not_held_against_itself():
+    """As fast as itself is no hint that it ran unquantized numbers."""
+    starts = [startup(facts(quantization="gptq", weights_gib=5.29))]
+    study = qwen_study(baseline="gptq-int4")
+    verdict = judge_variant(study, "gptq-int4", H200, GPTQ, starts, starts, speed_ratio=1.0)
+    assert "speed" not in {piece.level for piece in verdict.evidence}
+
+
 def test_a_cache_in_another_dtype_than_asked_for_is_not_what_was_promised():
     line = "... kv_cache_dtype=auto, device_config=cuda ..."
     read = facts(scheme="bf16", evidence={"kv_cache_dtype": line})

@@ -31,8 +31,8 @@ def judge_variant(
 
     The rules are asked with the manifest's facts and the version that the log prints, which are
     what really ran. A start that never became ready counts only where none did. A server without
-    any readable log is ``unknown``. The baseline's size and speed are no evidence where its
-    manifest shows another model.
+    any readable log is ``unknown``. The baseline's size and speed are no evidence on itself, nor
+    where its manifest shows another model.
 
     Raises:
         PlanError: The study has no such variant, or names an unknown GPU.
@@ -42,9 +42,9 @@ def judge_variant(
         raise PlanError(f'the study has no variant "{variant}"; it has {known}')
     if host and (host.gpus or study.engine_of(variant).is_cpu_build):
         study = study.model_copy(update={"host": None})  # judged is what ran, not what was planned
-    if _another_model(manifest, baseline_manifest):
+    if variant == study.baseline or _another_model(manifest, baseline_manifest):
         baseline_startups, speed_ratio = [], None
-    baseline = _baseline_facts(study, variant, baseline_startups)
+    baseline = next((s.facts for s in baseline_startups if s.facts.weights_gib), None)
     ready = [startup for startup in startups if startup.ready or startup.facts.ready]
     started: list[LogFacts | None] = [startup.facts for startup in ready or startups]
     verdicts = [
@@ -100,12 +100,6 @@ def _another_model(one: Manifest | None, other: Manifest | None) -> bool:
         return False
     pairs = [(getattr(one.shape, name), getattr(other.shape, name)) for name in DIMENSIONS]
     return any(None not in pair and pair[0] != pair[1] for pair in pairs)
-
-
-def _baseline_facts(study: Study, variant: str, startups: list[Startup]) -> LogFacts | None:
-    if variant == study.baseline:
-        return None
-    return next((startup.facts for startup in startups if startup.facts.weights_gib), None)
 
 
 def _says_something(facts: LogFacts) -> bool:
