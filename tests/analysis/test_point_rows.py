@@ -150,11 +150,17 @@ def three_runs(tmp_path, bad):
     recipe = Recipe(speeds={"bf16": Speed()}, levels=[4])
     points = factories.simulate_session(recipe, "bf16", np.random.default_rng(0))
     points = [
-        (point.model_copy(update=bad.get(number, {})), records)
+        (point.model_copy(update=change), with_failed(records, change.get("failed", 0)))
         for number, (point, records) in enumerate(points, start=1)
+        for change in [bad.get(number, {})]
     ]
     factories.write_run(tmp_path, "bf16", "chat", points)
     return rows_of(tmp_path, recipe)["bf16", 4], [point for point, _ in points]
+
+
+def with_failed(records, count):
+    """Return the records of a point, the first ``count`` of them as failed requests."""
+    return [{**record, "ok": record["ok"] and i >= count} for i, record in enumerate(records)]
 
 
 def late(**values):
