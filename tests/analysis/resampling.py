@@ -1,16 +1,20 @@
 """Simulates studies from recorded requests, to learn how often the comparison is wrong.
 
 Source: two recorded sessions of one and the same H200 server (``bf16``, and ``gptq``, which
-was served unquantized), at four levels. A simulated study has a baseline ``a`` and a variant
-``b``, three repetitions of each level, and one server for each session.
+was served unquantized), one run a level, at four levels. So a recorded spread is that between two
+sessions and has one degree of freedom; up to 10 requests were sent at once at the lowest two
+levels. A simulated study has a baseline ``a`` and a variant ``b``, three repetitions of each
+level, and one server for each session.
 """
 
 import heapq
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
+from scipy.stats import norm
 
 from scripts.lib.analysis.comparison.comparisons import compare
 from scripts.lib.analysis.points.digest import Digest
@@ -117,22 +121,36 @@ def simulate_study(
     repetitions: int = 3,
     sessions: int = 1,
     session_spread: float = 0.0,
+    variants: str = "ab",
+    disturbed: Mapping[str, float] = MappingProxyType({}),
 ) -> list[Digest]:
-    """Return the digests of ``a`` and of ``b``, which takes ``slowdown`` times as long.
+    """Return the digests of equal variants but for ``b``, which takes ``slowdown`` times as long.
 
     ``session_spread``: relative spread between servers, on top of that of runs.
+    ``disturbed``: variant -> relative spread of each of its runs, on top of the recorded one.
     """
     runs = [draw(rng, point) for point in recorded]
     digests = []
-    for variant, factor in (("a", 1.0), ("b", slowdown)):
+    for variant in variants:
+        factor = slowdown if variant == "b" else 1.0
         for session in range(1, sessions + 1):
             server = factor * rng.lognormal(0, session_spread)
             for point, run in zip(recorded, runs, strict=True):
                 digests += [
-                    _digest(point, run(server), variant, session, repetition)
+                    _digest(
+                        point,
+                        _disturbed(rng, run(server), disturbed.get(variant, 0.0)),
+                        variant,
+                        session,
+                        repetition,
+                    )
                     for repetition in range(1, repetitions + 1)
                 ]
     return digests
+
+
+def _disturbed(rng: Rng, measured: dict, spread: float) -> dict:
+    return {name: value * rng.lognormal(0, spread) for name, value in measured.items()}
 
 
 def _digest(point: Recorded, measured: dict, variant: str, session: int, repetition: int) -> Digest:
@@ -192,8 +210,35 @@ def rates(draw, studies: int, **how) -> dict[str, float]:
     return {name: count / studies for name, count in found.items()}
 
 
+def ceiling(spread: float, effect: float = 1.1, repetitions: int = 3) -> float:
+    """Return how often one z-test alone, told the true spread, finds ``effect`` at 5 %."""
+    error = spread * (2 / repetitions) ** 0.5
+    return float(norm.sf(norm.isf(0.025) - np.log(effect) / error))
+
+
+METRICS = {
+    "throughput": "output_throughput_tok_s",
+    "ttft": "ttft_mean_ms",
+    "tpot": "tpot_mean_ms",
+}
+
+
+def print_table(studies: int, **how) -> None:
+    """Print for each metric and level: called different when equal, found when 10 % apart."""
+    equal = rates(draw_spread, studies, **how)
+    apart = rates(draw_spread, studies, slowdown=1.1, **how)
+    print(f"{how}: equal, any of the study's comparisons: {equal['any']:.2%}")
+    for point in record_levels():
+        for metric, spread in point.spread.items():
+            name = f"{METRICS[metric]} at {point.level}"
+            print(
+                f"{name:32} spread {spread:7.2%}  equal {equal.get(name, 0):7.2%}  "
+                f"10 % {apart.get(name, 0):7.2%}  ceiling {ceiling(spread):7.2%}"
+            )
+
+
 if __name__ == "__main__":  # python -m tests.analysis.resampling [STUDIES]
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    for source in (draw_requests, draw_spread):
-        for settings in ({}, {"slowdown": 1.1}):
-            print(source.__name__, settings, rates(source, number, **settings))
+    for settings in ({}, {"sessions": 3}, {"variants": "abcd"}):
+        print_table(number, **settings)
+        print(f"requests resampled, equal: {rates(draw_requests, number, **settings)['any']:.2%}")

@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scripts.lib.analysis.statistics import (
-    compare_repeats,
     holm,
     mean_interval,
     mean_value,
@@ -83,37 +82,6 @@ def test_a_mean_over_some_of_the_runs_is_no_mean():
     assert value.value is None
     assert value.missing == "not printed in 1 of 3 runs"
     assert mean_value([None], "not printed").missing == "not printed"
-
-
-def test_comparison_needs_three_repeats_a_side():
-    difference = compare_repeats([1.0, 1.1], [2.0, 2.1, 2.2])
-    assert difference.p is None
-    assert difference.low is None
-    assert difference.ratio == pytest.approx((1.0 * 1.1) ** 0.5 / (2.0 * 2.1 * 2.2) ** (1 / 3))
-
-
-def test_comparison_of_two_sides_is_students_test():
-    from scipy import stats
-
-    a, b = [1.10, 1.13, 1.08], [1.00, 1.02, 0.97]
-    difference = compare_repeats(a, b)
-    assert difference.p == pytest.approx(stats.ttest_ind(np.log(a), np.log(b)).pvalue)
-    assert difference.low < difference.ratio < difference.high
-
-
-def test_calm_others_lend_freedom_but_never_hide_noise():
-    a, b = [1.2, 1.3, 1.1], [1.0, 1.1, 0.9]
-    calm = [[2.0, 2.001, 2.002]] * 4
-    alone, beside = compare_repeats(a, b), compare_repeats(a, b, calm)
-    spread = [np.std(np.log(x), ddof=1) for x in (a, b)]
-    error = np.sqrt((spread[0] ** 2 + spread[1] ** 2) / 3)
-    assert np.log(beside.high / beside.ratio) > 2 * error
-    assert beside.p < alone.p
-
-
-def test_repeats_without_any_spread_do_not_divide_by_zero():
-    assert compare_repeats([2.0] * 3, [2.0] * 3).p == pytest.approx(1)
-    assert compare_repeats([2.1] * 3, [2.0] * 3).p < 1e-6
 
 
 def test_noise_floor_recovers_a_known_spread():

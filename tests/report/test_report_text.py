@@ -542,3 +542,13 @@ def test_the_time_and_cost_of_the_study_are_said(changes, said):
     text = render_markdown(build_report(sample_summary(**changes)))
     assert f"Machine time: {said}" in text.replace("**", "")
     assert ("a table" in text) == ("imported_from" in changes)
+
+
+def test_a_tie_says_beside_its_number_what_it_may_have_missed():
+    raw = sample()
+    told = {"repeats": 3, "detectable": 0.132, "repeats_needed": 9}
+    raw["comparisons"] = [one | {"outcome": "tie"} | told for one in raw["comparisons"]]
+    sentence = "3 repetitions may miss less than 14 %; 9 would show 10 %"
+    assert sentence in render_markdown(build_report(Summary.model_validate(raw)))
+    raw["comparisons"] = [one | {"outcome": "better"} for one in raw["comparisons"]]
+    assert sentence not in render_markdown(build_report(Summary.model_validate(raw)))

@@ -1,4 +1,4 @@
-"""Statistics of small samples: intervals, sample floors, comparisons of repeats.
+"""Statistics of small samples: intervals, sample floors, the spread of repeats.
 
 Everything positive (latencies, rates) is compared on the log scale, where a difference is a
 ratio and noise is relative.
@@ -7,7 +7,6 @@ ratio and noise is relative.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,64 +110,6 @@ def mean_value(values: Sequence[float | None], missing: str) -> Value:
         return Value(missing=f"{missing} in {len(values) - len(known)} of {len(values)} runs")
     low, high = mean_interval(known)
     return Value(value=float(np.mean(known)), low=low, high=high, n=len(known))
-
-
-RESOLUTION = 1e-6
-"""Smallest relative spread of repeats that is believed: the resolution of the records."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The ratio of two sets of repeats. Interval and p are None without enough repeats."""
-
-    ratio: float
-    low: float | None
-    high: float | None
-    p: float | None
-    runs: tuple[int, int]
-
-
-def compare_repeats(
-    variant: Sequence[float] | Floats,
-    baseline: Sequence[float] | Floats,
-    others: Sequence[Sequence[float]] = (),
-    confidence: float = CONFIDENCE,
-) -> Difference:
-    """Compare two sets of positive repeats by a t-test on their logarithms.
-
-    The ratio is that of the geometric means. The noise of a repeat is pooled over both sides
-    and over ``others``, as in an analysis of variance: three repeats a side alone know too
-    little of it (on resampled records, Welch's test found a difference of 10 % in 60 % of the
-    cases in which the pooled one found it in 76 %). It is never taken to be less than the two
-    sides themselves show. With fewer than three repeats on either side there is neither
-    interval nor p.
-
-    Args:
-        variant: Its repeats.
-        baseline: The repeats it is compared with.
-        others: Repeats of further variants of the same point, for the noise only.
-        confidence: Of the interval of the ratio.
-    """
-    a, b = np.log(np.asarray(variant, float)), np.log(np.asarray(baseline, float))
-    difference = float(a.mean() - b.mean())
-    runs = (len(a), len(b))
-    if min(runs) < MIN_RUNS_FOR_INTERVAL:
-        return Difference(float(np.exp(difference)), None, None, None, runs)
-    own = pooled_spread([variant, baseline])
-    everyone = pooled_spread([variant, baseline, *others])
-    assert own is not None
-    assert everyone is not None
-    spread = max(own[0], everyone[0], RESOLUTION)
-    error = spread * (1 / len(a) + 1 / len(b)) ** 0.5
-    freedom = everyone[1]
-    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
-    return Difference(
-        ratio=float(np.exp(difference)),
-        low=float(np.exp(difference - half)),
-        high=float(np.exp(difference + half)),
-        p=float(2 * stats.t.sf(abs(difference) / error, freedom)),
-        runs=runs,
-    )
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -146,6 +146,16 @@ class Comparison(Strict):
     p_adjusted: float | None
     outcome: Literal["better", "worse", "tie", "undecided"]
     why: str
+    repeats: int | None = Field(default=None, description="A side, the fewer of both.")
+    repeats_of: Literal["repetitions", "sessions"] = "repetitions"
+    detectable: float | None = Field(
+        default=None,
+        description="Smallest relative difference that nine of ten equal studies would call.",
+    )
+    repeats_needed: int | None = Field(
+        default=None,
+        description="Repeats a side that would show 10 %. None: over 200, or not known.",
+    )
 
 
 class Crossover(Strict):

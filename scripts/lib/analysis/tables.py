@@ -202,6 +202,10 @@ def comparisons_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
         "p_adjusted": SHARE,
         "outcome": pa.Column(str, pa.Check.isin(["better", "worse", "tie", "undecided"])),
         "why": NAME,
+        "repeats": pa.Column("Int64", pa.Check.ge(1), nullable=True),
+        "repeats_of": NAME,
+        "detectable": RATIO,
+        "repeats_needed": pa.Column("Int64", pa.Check.ge(1), nullable=True),
     }
     return _checked("comparisons.csv", _dumped(comparisons), columns)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from scripts.lib.analysis.summary import PointRow, Value
+from scripts.lib.analysis.summary import Comparison, PointRow, Value
 from scripts.lib.study.slo import LATENCY_METRICS
 
 
@@ -85,3 +86,19 @@ def metric_words(metric: str) -> str:
     if parts[0] in LATENCY_METRICS and parts[-1] == "ms":
         return f"{parts[0].upper()} {' '.join(parts[1:-1])} (ms)"
     return metric.replace("_", " ")
+
+
+def reach_words(found: Comparison) -> str:
+    """Say which difference a tie or an undecided comparison may have missed; else nothing.
+
+    E.g. ``3 repetitions may miss less than 14 %; 9 would show 10 %``.
+    """
+    if found.outcome in ("better", "worse") or found.detectable is None:
+        return ""
+    share = math.ceil(100 * found.detectable)
+    missed = f"less than {share} %" if share < 100 else f"even a factor of {1 + share / 100:.0f}"
+    words = f"{found.repeats} {found.repeats_of} may miss {missed}"
+    if share <= 10:
+        return words
+    needed = "over 200" if found.repeats_needed is None else f"{found.repeats_needed}"
+    return f"{words}; {needed} would show 10 %"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scripts.lib.analysis.summary import Boundary, Comparison, PointRow, Summary, Value
+from scripts.lib.analysis.wording import reach_words
 from scripts.lib.report.blocks import (
     Block,
     Bullets,
@@ -136,6 +137,8 @@ def metric_cell(
         notes.append("baseline")
     elif value.ratio_to_baseline is not None:
         notes.append(_ratio_words(key, value.ratio_to_baseline, comparison))
+        if comparison and (missed := reach_words(comparison)):
+            notes.append(missed)
     else:
         notes.append("no valid baseline at this load")
     notes += _sample_words(value)

@@ -3,28 +3,37 @@
 The unit of a sample is a repeat (one run of a point), never a request. A difference is called
 one only when it is significant after correction for all comparisons of the study *and* larger
 than what starting the same server again can do; a tie is only called when the whole interval
-lies inside that band. Everything else is undecided.
+lies inside that band. Everything else is undecided. Each comparison says which difference its
+repeats could have shown at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from scripts.lib.analysis.comparison.difference import (
+    Difference,
+    Reach,
+    Repeats,
+    compare_repeats,
+    reach_of,
+    relative_noise,
+)
 from scripts.lib.analysis.points.digest import Digest
 from scripts.lib.analysis.points.rows import group_digests
 from scripts.lib.analysis.statistics import (
     MIN_RUNS_FOR_INTERVAL,
-    Difference,
-    compare_repeats,
     holm,
     spread_value,
 )
 from scripts.lib.analysis.summary import Comparison, Value
 from scripts.lib.analysis.thresholds import ASSUMED_NOISE
+from scripts.lib.analysis.wording import reach_words
 from scripts.lib.load.repeats import run_statistic, select
 from scripts.lib.study.models import Study
 
@@ -38,6 +47,8 @@ this band is ever called."""
 MANY_SESSIONS_BAND = 0.02
 """With three sessions or more a side, the spread between servers is part of the test; this much
 is too small to matter."""
+WANTED = 0.10
+"""The relative difference for which a comparison says how many repeats would show it."""
 
 THROUGHPUTS = ("output_throughput_tok_s", "total_throughput_tok_s")
 LATENCIES = ("tpot_mean_ms", "ttft_mean_ms")
@@ -71,18 +82,36 @@ def run_value(digest: Digest, metric: str) -> float | None:
 
 @dataclass(frozen=True)
 class Samples:
-    """The repeats of one variant at one point."""
+    """The repeats of one variant at one point and metric."""
 
-    values: list[float]
-    sessions: int
+    by_session: list[list[float]]
+
+    @property
+    def sessions(self) -> int:
+        """How many servers stand behind the runs."""
+        return len(self.by_session)
+
+    @property
+    def runs(self) -> list[float]:
+        """Every run."""
+        return [value for values in self.by_session for value in values]
+
+    @property
+    def values(self) -> list[float]:
+        """The repeats: with three sessions the sessions' (geometric) means, else single runs.
+
+        Repetitions inside one session share a server; where there are enough servers, they are
+        the sample.
+        """
+        if self.sessions < MIN_RUNS_FOR_INTERVAL:
+            return self.runs
+        return [float(np.exp(np.mean(np.log(values)))) for values in self.by_session]
 
 
 def samples_of(repeats: Sequence[Digest], metric: str) -> Samples | None:
-    """Return the values to compare: session means with three sessions, else single runs.
+    """Return the values to compare; None if the point is invalid or a run has no such number.
 
-    Repetitions inside one session share a server; where there are enough servers, they are the
-    sample. Runs that the tables leave out are left out here too. None if the point is invalid
-    or a run does not have the metric.
+    Runs that the tables leave out are left out here too.
     """
     chosen = select(repeats)
     if not chosen.valid:
@@ -90,19 +119,62 @@ def samples_of(repeats: Sequence[Digest], metric: str) -> Samples | None:
     by_session: dict[int, list[float]] = {}
     for digest in chosen.used:
         value = run_value(digest, metric)
-        if value is None or value <= 0:
+        if value is None or not math.isfinite(value) or value <= 0:
             return None
         by_session.setdefault(digest.session, []).append(value)
-    if len(by_session) >= MIN_RUNS_FOR_INTERVAL:
-        means = [float(np.exp(np.mean(np.log(values)))) for values in by_session.values()]
-        return Samples(means, len(by_session))
-    return Samples([v for values in by_session.values() for v in values], len(by_session))
+    return Samples(list(by_session.values()))
+
+
+def _of_sessions(*pair: Samples) -> bool:
+    """Return whether two sides are compared by their sessions: both must have enough of them."""
+    return min(own.sessions for own in pair) >= MIN_RUNS_FOR_INTERVAL
+
+
+def _repeats(of_sessions: bool, *samples: Samples) -> list[list[float]]:
+    """Return the repeats of several samples in one and the same unit."""
+    return [own.values if of_sessions else own.runs for own in samples]
 
 
 def band_of(a: Samples, b: Samples) -> float:
     """Return the relative difference below which nothing is called between two samples."""
-    enough = min(a.sessions, b.sessions) >= MIN_RUNS_FOR_INTERVAL
-    return MANY_SESSIONS_BAND if enough else RESTART_BAND
+    return MANY_SESSIONS_BAND if _of_sessions(a, b) else RESTART_BAND
+
+
+def noise_of_variants(points: Iterable[Mapping[str, Samples]], baseline: str) -> dict[str, float]:
+    """Return :func:`relative_noise` of the variants over all points and metrics given."""
+    pairs = []
+    for samples in points:
+        for name, own in samples.items():
+            if name != baseline and baseline in samples:
+                reference = samples[baseline]
+                units = _repeats(_of_sessions(own, reference), own, reference)
+                pairs.append(dict(zip((name, baseline), units, strict=True)))
+    return relative_noise(pairs, baseline)
+
+
+def difference_of(
+    samples: Mapping[str, Samples], noise: Mapping[str, float], variant: str, reference: str
+) -> Difference:
+    """Compare two variants at one point and metric, in the same unit on both sides.
+
+    Args:
+        samples: Variant -> its repeats; those outside the pair only tell the noise.
+        noise: :func:`noise_of_variants`.
+        variant: One side.
+        reference: The other.
+    """
+    of_sessions = _of_sessions(samples[variant], samples[reference])
+    others = [
+        name
+        for name, own in samples.items()
+        if name not in (variant, reference) and (not of_sessions or _of_sessions(own))
+    ]
+    names = [variant, reference, *others]
+    values = _repeats(of_sessions, *(samples[name] for name in names))
+    own, base, *rest = [
+        Repeats(repeats, noise.get(name, 1.0)) for name, repeats in zip(names, values, strict=True)
+    ]
+    return compare_repeats(own, base, rest)
 
 
 @dataclass(frozen=True)
@@ -114,45 +186,50 @@ class _Test:
     difference: Difference
     band: float
     sessions: int
+    of_sessions: bool
 
 
 def compare(study: Study, digests: Sequence[Digest]) -> list[Comparison]:
     """Compare every variant with the baseline at every load point.
 
-    A t-test on the logarithms of the repeats, with the noise pooled over the variants of a
-    point; p-values are corrected by Holm's method over all comparisons of the study. Points
-    where one side was not measured, or is invalid, are left out.
+    A t-test on the logarithms of the repeats, see :mod:`difference`; p-values are corrected by
+    Holm's method over all comparisons of the study. Points where one side was not measured, or
+    is invalid, are left out.
     """
     tests = _tests(study, digests)
     p_values = [t.difference.p for t in tests if t.difference.p is not None]
-    adjusted = iter(holm(p_values))
-    return [_comparison(t, None if t.difference.p is None else next(adjusted)) for t in tests]
+    adjusted = holm(p_values)
+    # A further difference would have been tested at this level, the last that Holm reached.
+    unresolved = sum(p >= ALPHA for p in adjusted)
+    each = iter(adjusted)
+    return [
+        _comparison(t, None if t.difference.p is None else next(each), unresolved) for t in tests
+    ]
 
 
 def _tests(study: Study, digests: Sequence[Digest]) -> list[_Test]:
-    tests = []
-    for (workload, _, level), variants in points_of(digests).items():
-        for metric in compared_metrics(digests):
-            samples = samples_at(variants, metric)
-            baseline = samples.get(study.baseline)
-            if baseline is None:
-                continue
-            tests += [
-                _Test(
-                    workload=workload,
-                    level=level,
-                    metric=metric,
-                    variant=name,
-                    difference=compare_repeats(
-                        own.values, baseline.values, others(samples, name, study.baseline)
-                    ),
-                    band=band_of(own, baseline),
-                    sessions=min(own.sessions, baseline.sessions),
-                )
-                for name, own in samples.items()
-                if name != study.baseline
-            ]
-    return tests
+    points = [
+        (workload, level, metric, samples_at(variants, metric))
+        for (workload, _, level), variants in points_of(digests).items()
+        for metric in compared_metrics(digests)
+    ]
+    noise = noise_of_variants((samples for *_, samples in points), study.baseline)
+    return [
+        _Test(
+            workload=workload,
+            level=level,
+            metric=metric,
+            variant=name,
+            difference=difference_of(samples, noise, name, study.baseline),
+            band=band_of(own, samples[study.baseline]),
+            sessions=min(own.sessions, samples[study.baseline].sessions),
+            of_sessions=_of_sessions(own, samples[study.baseline]),
+        )
+        for workload, level, metric, samples in points
+        if study.baseline in samples
+        for name, own in samples.items()
+        if name != study.baseline
+    ]
 
 
 Variants = dict[str, list[Digest]]
@@ -172,16 +249,11 @@ def samples_at(variants: Mapping[str, Sequence[Digest]], metric: str) -> dict[st
     return {name: own for name, own in samples.items() if own is not None}
 
 
-def others(samples: Mapping[str, Samples], *pair: str) -> list[list[float]]:
-    """Return the values of the variants outside ``pair``, for the noise only."""
-    return [own.values for name, own in samples.items() if name not in pair]
-
-
-def _comparison(test: _Test, p_adjusted: float | None) -> Comparison:
+def _comparison(test: _Test, p_adjusted: float | None, unresolved: int) -> Comparison:
     outcome, why = judge(test.difference, p_adjusted, test.band, test.metric)
     if test.sessions == 1 and outcome in ("better", "worse"):
         why += "; one server start a side"
-    return Comparison(
+    found = Comparison(
         workload=test.workload,
         level=test.level,
         metric=test.metric,
@@ -192,7 +264,23 @@ def _comparison(test: _Test, p_adjusted: float | None) -> Comparison:
         p_adjusted=p_adjusted,
         outcome=outcome,
         why=why,
+        repeats=min(test.difference.runs),
+        repeats_of="sessions" if test.of_sessions else "repetitions",
     )
+    reach = _reach(test, p_adjusted, unresolved)
+    if reach is not None:
+        found = found.model_copy(
+            update={"detectable": reach.detectable, "repeats_needed": reach.repeats_needed}
+        )
+    words = reach_words(found)
+    return found.model_copy(update={"why": f"{why}; {words}"}) if words else found
+
+
+def _reach(test: _Test, p_adjusted: float | None, unresolved: int) -> Reach | None:
+    if p_adjusted is None:
+        return None
+    tested = unresolved + (p_adjusted < ALPHA)
+    return reach_of(test.difference, ALPHA / tested, test.band, WANTED)
 
 
 def judge(
@@ -226,8 +314,7 @@ def judge(
         else f"p = {p_adjusted:.2g} after Holm's correction"
     )
     return "undecided", (
-        f"{reason}; the interval [{difference.low:.3f}, {difference.high:.3f}] allows more: "
-        "more repetitions or sessions would tell"
+        f"{reason}; the interval [{difference.low:.3f}, {difference.high:.3f}] allows more"
     )
 
 

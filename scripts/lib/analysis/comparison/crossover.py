@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import groupby
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations, groupby
 
 import numpy as np
 
@@ -12,14 +12,15 @@ from scripts.lib.analysis.comparison.comparisons import (
     Samples,
     band_of,
     compared_metrics,
+    difference_of,
     is_higher_better,
     judge,
-    others,
+    noise_of_variants,
     points_of,
     samples_at,
 )
 from scripts.lib.analysis.points.digest import Digest
-from scripts.lib.analysis.statistics import MIN_RUNS_FOR_INTERVAL, compare_repeats, holm
+from scripts.lib.analysis.statistics import MIN_RUNS_FOR_INTERVAL, holm
 from scripts.lib.analysis.summary import Crossover
 from scripts.lib.analysis.wording import percent
 from scripts.lib.plan.models import Plan
@@ -35,6 +36,9 @@ NAMES = {
 }
 
 Levels = dict[float, dict[str, list[Digest]]]
+Place = tuple[str, str, float]
+"""Workload, metric and level of load."""
+Places = dict[Place, dict[str, Samples]]
 
 
 def find_crossovers(
@@ -43,9 +47,9 @@ def find_crossovers(
     """Return, per workload and metric, the best variants at each level of load.
 
     A variant shares the first place when it cannot be told from the best one: by the test of
-    :mod:`comparisons` (corrected within the level) where there are repeats, and when it is
-    within ``RESTART_BAND`` where there are not. Levels with fewer than two measured variants
-    are left out.
+    :mod:`comparisons` where there are repeats, and when it is within ``RESTART_BAND`` where
+    there are not. The best one is only known from the data, so the test is corrected for every
+    pair of variants at every place. Levels with fewer than two measured variants are left out.
 
     Args:
         study: For the order of the variants.
@@ -53,13 +57,17 @@ def find_crossovers(
         plans: The roofline's concurrency from which compute takes over, per variant, against
             which the words are checked.
     """
+    workloads = _by_workload(digests)
+    metrics = [*compared_metrics(digests), *TAILS]
+    places = _places(workloads, metrics)
+    apart = _told_apart(study, places)
     crossovers = []
-    for workload, levels in _by_workload(digests).items():
-        for metric in [*compared_metrics(digests), *TAILS]:
+    for workload, levels in workloads.items():
+        for metric in metrics:
             best = {
-                level: names
-                for level, variants in sorted(levels.items())
-                if (names := best_at(study, variants, metric))
+                level: _best(study, places, (workload, metric, level), apart)
+                for level in sorted(levels)
+                if (workload, metric, level) in places
             }
             if best:
                 crossovers.append(_crossover(workload, metric, best, levels, plans or {}))
@@ -74,20 +82,17 @@ def _by_workload(digests: Sequence[Digest]) -> dict[str, Levels]:
     return workloads
 
 
-def best_at(study: Study, variants: Mapping[str, Sequence[Digest]], metric: str) -> list[str]:
-    """Return the best variant and those tied with it, in the study's order; [] if under two."""
-    samples = samples_at(
-        {name: repeats for name, repeats in variants.items() if not _withheld(repeats, metric)},
-        metric,
-    )
-    if len(samples) < 2:
-        return []
-    sign = -1 if is_higher_better(metric) else 1
-    centre = {name: float(np.mean(np.log(own.values))) for name, own in samples.items()}
-    first = min(samples, key=lambda name: sign * centre[name])
-    tied = {first, *_tied_with(first, samples, metric)}
-    known = [name for name in study.variants if name in tied]
-    return known + sorted(tied - set(known))
+def _places(workloads: Mapping[str, Levels], metrics: Sequence[str]) -> Places:
+    """Return the samples wherever two variants or more have them."""
+    places: Places = {}
+    for workload, levels in workloads.items():
+        for level, variants in levels.items():
+            for metric in metrics:
+                shown = {n: own for n, own in variants.items() if not _withheld(own, metric)}
+                samples = samples_at(shown, metric)
+                if len(samples) > 1:
+                    places[workload, metric, level] = samples
+    return places
 
 
 def _withheld(repeats: Sequence[Digest], metric: str) -> bool:
@@ -97,27 +102,40 @@ def _withheld(repeats: Sequence[Digest], metric: str) -> bool:
     return bool(samples) and sum(map(len, samples)) < PERCENTILE_FLOORS.get(statistic, 0)
 
 
-def _tied_with(first: str, samples: Mapping[str, Samples], metric: str) -> list[str]:
-    rivals = [name for name in samples if name != first]
+def _best(
+    study: Study, places: Places, place: Place, apart: Collection[tuple[Place, frozenset[str]]]
+) -> list[str]:
+    """Return the best variant and those tied with it, in the study's order."""
+    samples = places[place]
+    sign = -1 if is_higher_better(place[1]) else 1
+    centre = {name: float(np.mean(np.log(own.values))) for name, own in samples.items()}
+    first = min(samples, key=lambda name: sign * centre[name])
+    tied = {name for name in samples if (place, frozenset({name, first})) not in apart}
+    known = [name for name in study.variants if name in tied]
+    return known + sorted(tied - set(known))
+
+
+def _told_apart(study: Study, places: Places) -> set[tuple[Place, frozenset[str]]]:
+    """Return every pair of variants that differs beyond noise and band, with its place."""
+    noise = noise_of_variants(places.values(), study.baseline)
     differences = {
-        name: compare_repeats(
-            samples[name].values, samples[first].values, others(samples, name, first)
-        )
-        for name in rivals
+        (place, pair): difference_of(samples, noise, *pair)
+        for place, samples in places.items()
+        for pair in combinations(samples, 2)
     }
-    raw = {name: d.p for name, d in differences.items() if d.p is not None}
+    raw = {key: d.p for key, d in differences.items() if d.p is not None}
     p_adjusted = dict(zip(raw, holm(list(raw.values())), strict=True))
-    tied = []
-    for name in rivals:
-        band = band_of(samples[name], samples[first])
-        if name in p_adjusted:
-            outcome, _ = judge(differences[name], p_adjusted[name], band, metric)
-            apart = outcome == "worse"
+    apart = set()
+    for (place, pair), difference in differences.items():
+        band = band_of(*(places[place][name] for name in pair))
+        if difference.p is None:
+            different = abs(np.log(difference.ratio)) > np.log1p(band)
         else:
-            apart = abs(np.log(differences[name].ratio)) > np.log1p(band)
-        if not apart:
-            tied.append(name)
-    return tied
+            outcome, _ = judge(difference, p_adjusted[place, pair], band, place[1])
+            different = outcome in ("better", "worse")
+        if different:
+            apart.add((place, frozenset(pair)))
+    return apart
 
 
 def _crossover(
