@@ -189,6 +189,8 @@ def test_undecided_when_nothing_could_be_judged():
     ]
     decision = decide(make_material(points=rows))
     assert (decision.outcome, decision.variant) == ("undecided", None)
+    assert "bf16: not measured soundly: " in decision.headline
+    assert "slo" not in decision.headline.lower()  # without a valid point it goes without saying
     assert "the client was the bottleneck" in decision.headline
 
 
@@ -196,7 +198,7 @@ def test_a_baseline_that_does_not_qualify_is_no_safe_way_back():
     points = [*sweep("int8", 15), *sweep("int4", 20)]
     decision = decide(make_material(points=points, failures=[failure("bf16")], startups={}))
     assert decision.variant == "int4"
-    assert "The baseline bf16 does not qualify itself (starts" in decision.limitations[0]
+    assert "The baseline bf16 does not qualify itself (start: " in decision.limitations[0]
 
 
 def test_undecided_when_the_baseline_fails_and_the_other_lacks_evidence():

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from scripts.lib.analysis.summary import Candidate, Decision, Summary
+from scripts.lib.analysis.summary import Decision, Summary
 from scripts.lib.report.numbers import sentence
-
-_OPEN = {
-    "starts": "not started",
-    "fits": "not known whether it fits",
-    "kernel": "what ran is not known",
-    "quality": "quality not proven",
-    "slo": "SLO not judged",
-}
 
 
 def headline(made: Decision) -> str:
@@ -26,32 +18,12 @@ def reasons(summary: Summary) -> list[str]:
     Without a recommendation and without reasons, those of the rejected variants stand here.
     """
     made = summary.decision
-    told = _in_words(made) or _rejections(summary)
+    told = made.reasons or _rejections(summary)
     rest = made.headline.partition(". ")[2]
     joined = made.variant is None and bool(told)
     if not rest or joined or any(rest.rstrip(".") in reason for reason in made.reasons):
         return [sentence(reason) for reason in told]
     return [sentence(rest), *[sentence(reason) for reason in told]]
-
-
-def _in_words(made: Decision) -> list[str]:
-    told = list(made.reasons)
-    for candidate in made.candidates:
-        told = _reworded(told, candidate)
-    return told
-
-
-def _reworded(told: list[str], candidate: Candidate) -> list[str]:
-    """Name the undecided gates in words; that no SLO was judged follows from no valid point."""
-    undecided = {gate.gate: gate.why for gate in candidate.gates if gate.passed is None}
-    for name, why in undecided.items():
-        raw = f"{name} undecided: {why}"
-        if name == "slo" and "valid" in undecided:
-            told = [one for one in told if not one.endswith(raw)]
-        else:
-            words = f"{_OPEN[name]}: {why}" if name in _OPEN else why
-            told = [one.replace(raw, words) for one in told]
-    return told
 
 
 def _rejections(summary: Summary) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scripts.lib.analysis.comparison.quality_need import more_items
 from scripts.lib.analysis.decision import gates as gating
+from scripts.lib.analysis.decision.gate_words import NOUNS, against, open_gates
 from scripts.lib.analysis.decision.limitations import limitations
 from scripts.lib.analysis.decision.ranking import (
     LOWER_IS_BETTER,
@@ -41,8 +42,8 @@ def decide(material: Material) -> Decision:
     if field.qualified:
         return _recommended(material, field, ranking)
     candidates = _candidates(material, field, ranking)
-    unjudged = {v: _gate_words(material, field.gates[v]) for v in field.undecided}
-    rejected = {v: _gate_words(material, field.gates[v]) for v in field.failed}
+    unjudged = {v: against(material, field.gates[v]) for v in field.undecided}
+    rejected = {v: against(material, field.gates[v]) for v in field.failed}
     outcome = "undecided" if field.undecided else "none qualifies"
     return Decision.model_validate(
         {
@@ -90,20 +91,10 @@ def _no_score(gates: list[Gate]) -> str:
     return "not ranked: no valid load that keeps the SLO and has a throughput"
 
 
-def _gate_words(material: Material, gates: list[Gate]) -> list[str]:
-    """Return why a variant is out, or, when nothing failed, what keeps it undecided."""
-    failed = [f"{g.gate}: {g.why}" for g in gates if g.passed is False]
-    return failed or [
-        f"{g.gate} undecided: {g.why}"
-        for g in gates
-        if g.passed is None and gating.blocks(material, g)
-    ]
-
-
 def _recommended(material: Material, field: _Field, ranking: Ranking) -> Decision:
     chosen, ties = choose(material, ranking, field.qualified)
     better = _might_be_better(material, field, ranking, chosen)
-    rejected = {v: _gate_words(material, field.gates[v]) for v in [*field.failed, *field.undecided]}
+    rejected = {v: against(material, field.gates[v]) for v in [*field.failed, *field.undecided]}
     for other in field.qualified:
         if other != chosen:
             rejected[other] = [_why_not(material, ranking, chosen, other)]
@@ -129,7 +120,7 @@ def _no_way_back(material: Material, field: _Field, chosen: str) -> list[str]:
     baseline = material.study.baseline
     if chosen == baseline or baseline in field.qualified:
         return []
-    reasons = "; ".join(_gate_words(material, field.gates[baseline]))
+    reasons = "; ".join(against(material, field.gates[baseline]))
     return [
         f"The baseline {baseline} does not qualify itself ({reasons}): a rollback returns to a "
         "configuration that was not found good."
@@ -145,8 +136,8 @@ def _might_be_better(
         ratio = ranking.advantage(variant, chosen)
         if ratio is None or ratio <= 1 or tied(material, ranking, variant, chosen):
             continue
-        open_ = [g for g in field.gates[variant] if g.passed is None and gating.blocks(material, g)]
-        reasons = "; ".join(f"its {g.gate} is undecided: {g.why}" for g in open_)
+        open_ = open_gates(material, field.gates[variant])
+        reasons = "; ".join(f"its {NOUNS[g.gate]} is undecided: {g.why}" for g in open_)
         gain = _gain_words(ranking, ratio, chosen)
         words[variant] = f"{material.label(variant)} {gain}, but {reasons}"
     return words
@@ -184,13 +175,8 @@ def _better_in_short(
     """Return in one short sentence what an undecided variant would gain and what it lacks."""
     ratio = ranking.advantage(variant, chosen)
     assert ratio is not None
-    lacks = listed(
-        [
-            f"its {g.gate} is undecided"
-            for g in field.gates[variant]
-            if g.passed is None and gating.blocks(material, g)
-        ]
-    )
+    open_ = open_gates(material, field.gates[variant])
+    lacks = listed([f"its {NOUNS[g.gate]} is undecided" for g in open_])
     gain = _gain_words(ranking, ratio, chosen)
     view, quality = material.quality_of(variant), material.study.quality
     need = ""
@@ -227,17 +213,16 @@ def _conditions(material: Material, gates: list[Gate]) -> list[str]:
 
 
 def _reasons(field: _Field, ranking: Ranking, chosen: str) -> list[str]:
-    names = {
-        "kernel": "Kernel path",
-        "quality": "Quality",
-        "slo": "SLO",
-        "cost": "Cost",
-    }
-    reasons = [f"{names[g.gate]}: {g.why}" for g in field.gates[chosen] if g.gate in names]
+    told = [g for g in field.gates[chosen] if g.gate in ("kernel", "quality", "slo", "cost")]
+    reasons = [f"{_capital(NOUNS[g.gate])}: {g.why}" for g in told]
     for other in field.qualified:
         if other != chosen:
             reasons.append(_comparison_words(ranking, chosen, other))
     return reasons
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _comparison_words(ranking: Ranking, chosen: str, other: str) -> str:
