@@ -9,13 +9,12 @@ from scripts.lib.load.points import (
     Level,
     Sent,
     build_point,
-    server_view,
     steady_window,
     to_requests,
-    without_one_token_answers,
 )
 from scripts.lib.load.requests import Requests
 from scripts.lib.load.results import Client, Latency, Point, ServerView
+from scripts.lib.load.server_view import server_view, without_one_token_answers
 from scripts.lib.load.slo import goodput, request_limits
 from scripts.lib.load.validity import client_reasons, server_reasons
 from scripts.lib.load.wire import Answered, Finished

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +12,7 @@ import numpy as np
 from scripts.lib.load import limits
 from scripts.lib.load.requests import Floats, Requests
 from scripts.lib.load.results import Client, Latency, Point, ServerView, SteadyWindow
+from scripts.lib.load.server_view import without_one_token_answers
 from scripts.lib.load.validity import (
     client_reasons,
     completion_reasons,
@@ -197,43 +198,69 @@ def build_point(
     """
     answers = [item.answer for item in sent]
     requests = to_requests(sent, origin_s, open_loop=level.open_loop)
-    server = without_one_token_answers(server, server_requests, requests)
-    start = float(np.min(requests.sent_s)) if len(sent) else 0.0
-    last = [a.token_times[-1] if a.token_times else a.end_s for a in answers]
-    end = max(last) - origin_s if last else start
+    point = _numbers(
+        level,
+        requests,
+        answers,
+        origin_s=origin_s,
+        client=client_of(finished, requests, own_memory_mib=own_memory_mib),
+        server=without_one_token_answers(server, server_requests, requests),
+    )
+    from_send = latency(_known((requests.first_token_s - requests.sent_s)[requests.ok] * 1000))
+    mismatch, doubts = server_reasons(
+        point.server, server_requests, len(sent), from_send, point.tpot_ms
+    )
+    capped = level.max_concurrency is not None
+    reasons = [
+        *completion_reasons(len(sent), int(requests.ok.sum()), point.errors),
+        *client_reasons(
+            point.client, point.ttft_ms, point.e2el_ms, open_loop=level.open_loop, capped=capped
+        ),
+        *mismatch,
+    ]
+    shape = point_warnings(
+        requests,
+        concurrency=level.concurrency,
+        steady=point.steady,
+        duration_s=point.duration_s or 0.0,
+    )
+    return point.model_copy(
+        update={
+            "valid": not reasons,
+            "invalid_reasons": reasons,
+            "warnings": [*shape, *doubts, *_record_warnings(answers, finished)],
+        }
+    )
+
+
+def _numbers(
+    level: Level,
+    requests: Requests,
+    answers: Sequence[Answered],
+    *,
+    origin_s: float,
+    client: Client,
+    server: ServerView | None,
+) -> Point:
+    """Return a point's counts, rates and latencies; whether it is valid is not asked here."""
+    start, end = _span(requests, answers, origin_s)
     duration, completed = end - start, int(requests.ok.sum())
     input_tokens, output_tokens = _sum_ok(requests, "input"), _sum_ok(requests, "output")
-    ttft, tpot = latency(requests.latency("ttft")), latency(requests.latency("tpot"))
-    e2el = latency(requests.latency("e2el"))
-    client = client_of(finished, requests, own_memory_mib=own_memory_mib)
-    errors = Counter(a.error or "unknown" for a in answers if not a.ok)
-    steady = (
-        steady_window(requests, answers, level.concurrency, origin_s)
-        if level.concurrency is not None and len(sent)
-        else None
-    )
-    reasons = completion_reasons(len(sent), completed, errors)
-    capped = level.max_concurrency is not None
-    reasons += client_reasons(client, ttft, e2el, open_loop=level.open_loop, capped=capped)
-    from_send = latency(_known((requests.first_token_s - requests.sent_s)[requests.ok] * 1000))
-    mismatch, warnings = server_reasons(server, server_requests, len(sent), from_send, tpot)
-    warnings = (
-        point_warnings(requests, concurrency=level.concurrency, steady=steady, duration_s=duration)
-        + warnings
-        + _record_warnings(answers, finished)
-    )
+    steady = None
+    if level.concurrency is not None and answers:
+        steady = steady_window(requests, answers, level.concurrency, origin_s)
     return Point(
         workload_point=level.workload_point,
         repetition=level.repetition,
         concurrency=level.concurrency,
         rate=level.rate,
         origin=level.origin,
-        sent=len(sent),
+        sent=len(answers),
         completed=completed,
-        failed=len(sent) - completed,
+        failed=len(answers) - completed,
         start_s=start,
         end_s=end,
-        duration_s=duration if len(sent) else None,
+        duration_s=duration if answers else None,
         achieved_rate=_per_s(completed, duration),
         peak_in_flight=peak_in_flight(requests, answers, origin_s),
         input_tokens=input_tokens,
@@ -241,18 +268,25 @@ def build_point(
         output_throughput_tok_s=_per_s(output_tokens, duration),
         total_throughput_tok_s=_per_s(input_tokens + output_tokens, duration),
         request_throughput=_per_s(completed, duration),
-        ttft_ms=ttft,
-        tpot_ms=tpot,
+        ttft_ms=latency(requests.latency("ttft")),
+        tpot_ms=latency(requests.latency("tpot")),
         itl_ms=latency(itl_ms(answers)),
-        e2el_ms=e2el,
+        e2el_ms=latency(requests.latency("e2el")),
         steady=steady,
         client=client,
         server=server,
-        errors=dict(errors),
-        valid=not (reasons + mismatch),
-        invalid_reasons=reasons + mismatch,
-        warnings=warnings,
+        errors=dict(Counter(answer.error or "unknown" for answer in answers if not answer.ok)),
+        valid=True,
+        invalid_reasons=[],
     )
+
+
+def _span(requests: Requests, answers: Sequence[Answered], origin_s: float) -> tuple[float, float]:
+    """Return the first send and the last token (of a failed answer: its end), session clock."""
+    if not answers:
+        return 0.0, 0.0
+    lasts = [a.token_times[-1] if a.token_times else a.end_s for a in answers]
+    return float(np.min(requests.sent_s)), max(lasts) - origin_s
 
 
 def _sum_ok(requests: Requests, kind: Literal["input", "output"]) -> int:
@@ -278,75 +312,6 @@ def _record_warnings(answers: Sequence[Answered], finished: Sequence[Finished]) 
             f"{retries} requests were sent again: the server had closed the idle connection"
         )
     return warnings
-
-
-def server_view(before: Mapping[str, object], after: Mapping[str, object]) -> ServerView:
-    """Subtract two scrapes: the engine's means and counts over the window between them.
-
-    Args:
-        before: Scrape before the point, keys as ``read_metrics`` prints.
-        after: Scrape after it.
-    """
-    return ServerView(
-        ttft_mean_ms=_histogram_mean_ms(before, after, "ttft"),
-        tpot_mean_ms=_histogram_mean_ms(before, after, "tpot"),
-        itl_mean_ms=_histogram_mean_ms(before, after, "itl"),
-        e2el_mean_ms=_histogram_mean_ms(before, after, "e2el"),
-        queue_mean_ms=_histogram_mean_ms(before, after, "queue_time"),
-        prompt_tokens=_difference(before, after, "prompt_tokens"),
-        generation_tokens=_difference(before, after, "generation_tokens"),
-        preemptions=_difference(before, after, "preemptions"),
-        prefix_cache_queries=_difference(before, after, "prefix_cache_queries"),
-        prefix_cache_hits=_difference(before, after, "prefix_cache_hits"),
-    )
-
-
-def without_one_token_answers(
-    server: ServerView | None, counted: int | None, requests: Requests
-) -> ServerView | None:
-    """Take answers of one token out of the server's mean TPOT: vLLM counts each as 0 s."""
-    if server is None or server.tpot_mean_ms is None or counted is None:
-        return server
-    single = int((requests.ok & (requests.output_tokens == 1)).sum())
-    if not single:
-        return server
-    left = counted - single
-    mean = server.tpot_mean_ms * counted / left if left > 0 else None
-    return server.model_copy(update={"tpot_mean_ms": mean})
-
-
-def requests_counted(before: Mapping[str, object], after: Mapping[str, object]) -> int | None:
-    """Return how many first tokens the server counted between two scrapes."""
-    counts = [_histogram(scrape, "ttft").get("count") for scrape in (before, after)]
-    if counts[0] is None or counts[1] is None:
-        return None
-    return round(counts[1] - counts[0])
-
-
-def _histogram(scrape: Mapping[str, object], name: str) -> Mapping[str, float | None]:
-    histograms = scrape.get("histograms")
-    found = histograms.get(name) if isinstance(histograms, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
-
-
-def _histogram_mean_ms(
-    before: Mapping[str, object], after: Mapping[str, object], name: str
-) -> float | None:
-    old, new = _histogram(before, name), _histogram(after, name)
-    if new.get("count") is None or new.get("sum_s") is None:
-        return None
-    count = (new["count"] or 0) - (old.get("count") or 0)
-    total_s = (new["sum_s"] or 0) - (old.get("sum_s") or 0)
-    return total_s / count * 1000 if count > 0 else None
-
-
-def _difference(
-    before: Mapping[str, object], after: Mapping[str, object], key: str
-) -> float | None:
-    old, new = before.get(key), after.get(key)
-    if not isinstance(new, int | float):
-        return None
-    return float(new) - (float(old) if isinstance(old, int | float) else 0.0)
 
 
 def in_words(point: Point) -> str:

@@ -18,8 +18,6 @@ from scripts.lib.load.points import (
     Sent,
     build_point,
     in_words,
-    requests_counted,
-    server_view,
     to_requests,
 )
 from scripts.lib.load.processes import ClientProcesses, processes_needed, usable_cores
@@ -39,6 +37,7 @@ from scripts.lib.load.schedule import (
 )
 from scripts.lib.load.search import BoundarySearch, KvUsagePeak
 from scripts.lib.load.server_calls import reset_prefix_cache
+from scripts.lib.load.server_view import requests_counted, server_view
 from scripts.lib.load.tokenizers import load_tokenizer
 from scripts.lib.load.wire import Assignment, Finished
 from scripts.lib.load.worker import peak_memory_mib
