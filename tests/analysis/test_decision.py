@@ -16,6 +16,7 @@ from scripts.lib.analysis.decision.ranking import Ranking
 from scripts.lib.analysis.diagnosis.diagnose import diagnose
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.summary import Value
+from scripts.lib.load.results import LoadResult
 from tests.analysis.materials import (
     comparison,
     failure,
@@ -224,12 +225,25 @@ def test_within_the_noise_the_baseline_wins():
     assert any("7 % assumed" in reason and "simpler" in reason for reason in decision.reasons)
 
 
-def test_measured_noise_sets_the_tie():
-    points = [*sweep("bf16", 10), *sweep("int8", 10.5)]
-    floor = {"output_throughput_tok_s": Value(value=0.005)}
+@pytest.mark.parametrize(
+    ("sessions", "noise", "faster", "winner"),
+    [
+        (1, 0.005, 10.5, "bf16"),
+        (1, 0.005, 10.8, "int8"),
+        (1, 0.06, 10.8, "bf16"),
+        (3, 0.005, 10.5, "int8"),
+        (3, 0.05, 10.5, "bf16"),
+    ],
+)
+def test_noise_and_servers_set_the_tie(sessions, noise, faster, winner):
+    """Calm repeats on one server say nothing of how far two equal servers are apart."""
+    points = [*sweep("bf16", 10), *sweep("int8", faster)]
+    floor = {"output_throughput_tok_s": Value(value=noise)}
     study = make_study({"bf16": {}, "int8": {}})
-    decision = decide(make_material(study, points=points, noise_floor=floor))
-    assert decision.variant == "int8"
+    load = LoadResult(points=[], model="m", origin_unix_s=0)
+    loads = {(name, "chat"): [load] * sessions for name in study.variants}
+    decision = decide(make_material(study, points=points, noise_floor=floor, loads=loads))
+    assert decision.variant == winner
 
 
 def test_comparisons_of_repeats_overrule_the_tolerance():

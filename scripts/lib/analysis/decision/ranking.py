@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from scripts.lib.analysis import thresholds
 from scripts.lib.analysis.decision.operating import common_ceiling, operating_row
 from scripts.lib.analysis.material import Material
+from scripts.lib.analysis.statistics import MIN_RUNS_FOR_INTERVAL
 from scripts.lib.analysis.summary import PointRow, Value
 from scripts.lib.analysis.wording import at, metric_words, number, percent, value_of
 
@@ -98,18 +99,25 @@ def _ranked_by(material: Material, metric: str, per_gpu: bool) -> str:
     )
 
 
-def tolerance(material: Material, metric: str, runs: tuple[int, int] = (1, 1)) -> tuple[float, str]:
+def tolerance(
+    material: Material, metric: str, runs: tuple[int, int] = (1, 1), sessions: int = 1
+) -> tuple[float, str]:
     """Return the relative difference of two means that counts as a tie, and where it comes from.
 
     With a measured noise floor s (relative standard deviation between repeats):
-    exp(1.96 s sqrt(1/n + 1/m)) - 1 for means over n and m runs.
+    exp(1.96 s sqrt(1/n + 1/m)) - 1 for means over n and m runs. Repeats on one server do not show
+    how far two servers are apart, so with fewer than three sessions it is never less than what
+    equal servers may differ by; with three, the sessions are the n and the m.
     """
     noise = noise_of(material, metric)
+    assumed = thresholds.ASSUMED_NOISE
     if noise is None:
-        assumed = thresholds.ASSUMED_NOISE
         return assumed, f"noise not measured, {percent(assumed)} assumed"
-    error = noise * math.sqrt(1 / runs[0] + 1 / runs[1])
-    share = math.expm1(thresholds.NOISE_Z * error)
+    enough = sessions >= MIN_RUNS_FOR_INTERVAL
+    n, m = (sessions, sessions) if enough else runs
+    share = math.expm1(thresholds.NOISE_Z * noise * math.sqrt(1 / n + 1 / m))
+    if not enough and share < assumed:
+        return assumed, f"equal servers may differ by {percent(assumed)}, so that is a tie"
     return share, f"noise between repeats {percent(noise)}, so up to {percent(share)} is a tie"
 
 
@@ -131,7 +139,9 @@ def tied(material: Material, ranking: Ranking, a: str, b: str) -> str | None:
     if verdict is True:
         return f"the comparison of repeats finds no difference (ratio {number(ratio)})"
     runs = [min(row.runs for row in ranking.rows[v].values()) for v in (a, b)]
-    share, source = tolerance(material, metric, (runs[0], runs[1]))
+    loads = [material.loads.get((v, w), ()) for v in (a, b) for w in ranking.rows[v]]
+    sessions = min(sum(load.failure is None for load in each) for each in loads)
+    share, source = tolerance(material, metric, (runs[0], runs[1]), sessions)
     if abs(math.log(ratio)) <= math.log1p(share):
         return f"they differ by {percent(abs(ratio - 1))} ({source})"
     return None
