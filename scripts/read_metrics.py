@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
 from pathlib import Path
 
 from scripts.lib.base.command_line import run_main
-from scripts.lib.base.files import canonical_json
-from scripts.lib.base.printed_text import decode, why_unreadable
-from scripts.lib.telemetry.metrics_text import parse_metrics
+from scripts.lib.base.printed_text import decode
+from scripts.lib.base.reading import read_and_print
+from scripts.lib.telemetry.metrics_text import Scrape, parse_metrics
+
+
+def _read(file: Path) -> Scrape:
+    return parse_metrics(decode(file.read_bytes(), "the body of GET /metrics"))
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the file and print its facts; 2 with one sentence when it cannot be read."""
-    parser = argparse.ArgumentParser("python -m scripts.read_metrics", description=__doc__)
-    parser.add_argument("file", type=Path, metavar="FILE", help="the saved body of GET /metrics")
-    file = parser.parse_args(arguments).file
-    try:
-        scrape = parse_metrics(decode(file.read_bytes(), "the body of GET /metrics"))
-    except (OSError, ValueError) as error:
-        print(why_unreadable(file, error), file=sys.stderr)
-        return 2
-    print(canonical_json(scrape), end="")
-    return 0
+    return read_and_print(
+        _read,
+        arguments,
+        program="python -m scripts.read_metrics",
+        description=__doc__,
+        file_help="the saved body of GET /metrics",
+    )
 
 
 if __name__ == "__main__":

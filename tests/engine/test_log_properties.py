@@ -10,27 +10,11 @@ from hypothesis import strategies as st
 
 from scripts.lib.engine.log_lines import read_blocks, unwrap, wrapped_width
 from scripts.lib.engine.log_reader import LogReader, read_log, read_log_text
+from tests.engine import log_texts
 
 SHARED = Path(__file__).parents[3] / "shared"
 FILES = sorted([*SHARED.glob("corpus/logs/*.txt"), *SHARED.glob("reference/h200/*/server.log")])
-FACTS = (
-    "vllm_version",
-    "quantization",
-    "kernels",
-    "scheme",
-    "kernel_family",
-    "weights_gib",
-    "kv_cache_tokens",
-    "gpu_blocks",
-    "max_concurrency",
-    "max_concurrency_tokens",
-    "tensor_parallel_size",
-    "dtype",
-    "kv_cache_dtype",
-    "attention_backend",
-    "ready",
-    "degraded",
-)
+FACTS = (*log_texts.FACTS, "degraded")
 SCALARS = [key for key in FACTS if key not in {"kernels", "kernel_family", "scheme", "degraded"}]
 
 pytestmark = pytest.mark.skipif(not FILES, reason="the shared corpus is not beside the project")
