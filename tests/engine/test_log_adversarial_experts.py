@@ -119,3 +119,73 @@ CASES = {
 @pytest.mark.parametrize(("text", "facts"), CASES.values(), ids=CASES)
 def test_the_text_says_this_and_nothing_else(text, facts):
     assert said(text) == facts
+
+
+PATHS_OF_032 = {
+    "Using CutlassExpertsMxfp4 for MXFP4 MoE": {"kernel_family": []},
+    "Using MarlinExperts for MXFP4 MoE": {
+        "scheme": "w4a16-mxfp4",
+        "kernel_family": ["marlin"],
+    },
+    "Using MarlinExperts (weight-only FP4) for AutoRound MXFP4 MoE": {
+        "scheme": "w4a16-mxfp4",
+        "kernel_family": ["marlin"],
+    },
+    "Using AITER_MXFP4_BF16 for Kimi-K3 SiTU MXFP4 MoE.": {
+        "scheme": "w4a16-mxfp4",
+        "kernel_family": ["aiter"],
+    },
+}
+
+
+@pytest.mark.parametrize(("words", "facts"), PATHS_OF_032.items(), ids=PATHS_OF_032)
+def test_experts_named_by_their_class(words, facts):
+    found = said(f"INFO 01-02 03:04:06 [x.py:1] {words}\n")
+    assert found == {key: value for key, value in facts.items() if value}
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (
+            "This device lacks native FP4 compute; using weight-only FP4 via the Marlin kernel, which may",
+            "fp4-weight-only",
+        ),
+        (
+            "No Mxfp4 MoE backend supports activation=mxfp8 for the deployment configuration. Falling back to 'TRITON' with BF16 activations.",
+            "fp4-weight-only",
+        ),
+        (
+            "[zen_cpu] ZentorchWNA16 fast path not eligible for this layer (AWQ pack layout); falling back to CPUWNA16LinearKernel (cpu_gemm_wna16).",
+            "unoptimized-kernel",
+        ),
+        (
+            "--block-size 64 precluded higher-priority backend(s) FLASHINFER. Using TRITON_ATTN instead, which may result in reduced performance. Consider",
+            "attention-fallback",
+        ),
+        (
+            "VLLM_BATCH_INVARIANT is set but the batch-invariant NVFP4 kernel is not supported on this platform; falling back to emulation for deterministic execution. Reason: x",
+            "emulated",
+        ),
+        (
+            "MXFP8->BF16 load-time dequant complete (8 experts/layer); MoE now runs in BF16",
+            "emulated",
+        ),
+        (
+            "--linear-backend=machete was requested, but no machete kernel exists for W8A8 layers; falling back to normal kernel selection",
+            "requested-kernel-not-used",
+        ),
+        (
+            "--linear-backend=machete has no kernel for this linear layer type; using automatic selection",
+            "requested-kernel-not-used",
+        ),
+        (
+            "VLLM_BATCH_INVARIANT overrides --linear-backend=machete; using the CUTLASS backend for deterministic execution.",
+            "requested-kernel-not-used",
+        ),
+    ],
+)
+def test_a_path_that_was_not_taken_is_said(words, kind):
+    """As vLLM 0.32 prints it; a prompt that quotes the sentence says nothing."""
+    assert kind in said(f"WARNING 01-02 03:04:06 [x.py:1] {words}\n")["degradations"]
+    assert said(f"INFO 01-02 03:04:06 [x.py:1] Received request a: prompt: '{words}'\n") == {}

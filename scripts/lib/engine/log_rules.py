@@ -158,6 +158,11 @@ FACTS: tuple[Rule, ...] = (
         "fp4_backend", " GEMM", r"Using (?:NvFp4LinearBackend\.)?([\w-]+)(?<!Kernel) for NVFP4 GEMM"
     ),
     Rule("mxfp4_backend", "MXFP4 M", r"Using (FlashInfer MXFP4 MXFP8 \w+) backend"),
+    Rule(
+        "mxfp4_backend",
+        " MXFP4 MoE",
+        r"Using (\w+)(?: \([^)]{0,60}\))? for (?:[\w-]+ ){0,3}MXFP4 MoE\b",
+    ),
     Rule("mxfp4_backend", "CK MXFP4", r"Using (CK) MXFP4 MoE backend"),
     Rule("attention", "backend", r"Using (\S+) attention backend out of potential"),
     Rule(
@@ -184,6 +189,16 @@ DEGRADATIONS: tuple[Rule, ...] = (
         r"does not have native support for (?:NV|MX)?FP4 computation",
     ),
     Rule(
+        "fp4-weight-only",
+        "weight-only FP4",
+        r"lacks native FP4 compute; using weight-only FP4",
+    ),
+    Rule(
+        "fp4-weight-only",
+        "with BF16 activations",
+        r"(?i:No Mxfp4 MoE backend supports .{0,200}falling back to .{0,60}with BF16 activations)",
+    ),
+    Rule(
         "forced-unoptimized-method", "so forcing", r"explicitly, so forcing (?P<forced>gptq|awq)\b"
     ),
     Rule(
@@ -193,6 +208,11 @@ DEGRADATIONS: tuple[Rule, ...] = (
     ),
     Rule("unoptimized-kernel", "unoptimized AWQ", r"Falling back to unoptimized AWQ kernels"),
     Rule("unoptimized-kernel", "Moe WNA16 kernels", r"Falling back to Moe WNA16 kernels"),
+    Rule(
+        "unoptimized-kernel",
+        "fast path not eligible",
+        r"fast path not eligible for this layer.{0,200}falling back to \w*Kernel",
+    ),
     Rule("unoptimized-kernel", "slow implementation", r"Falling back to slow implementation"),
     Rule(
         "not-quantized",
@@ -201,6 +221,11 @@ DEGRADATIONS: tuple[Rule, ...] = (
         r"(?:not implemented -|disabled for this case\.) [Ff]alling back to UnquantizedLinear",
     ),
     Rule("attention-fallback", "Cannot use F", r"Cannot use Flash-?Attention"),
+    Rule(
+        "attention-fallback",
+        "higher-priority backend",
+        r"precluded higher-priority backend.{0,200}which may result in reduced performance",
+    ),
     Rule("attention-fallback", "flash_attn is not found", r"flash_attn is not found"),
     # FA 3 is for Hopper alone: where another GPU takes FA 2 or 4 instead, nothing was lost.
     Rule("attention-fallback", "Cannot use FA", r"Cannot use FA version \d is not supported"),
@@ -210,6 +235,17 @@ DEGRADATIONS: tuple[Rule, ...] = (
         r"Your device .* doesn't support torch\.\w+\. Falling back to torch\.\w+",
     ),
     Rule("untuned-moe", "default MoE config", r"Using default (?:FlyDSL )?MoE config"),
+    Rule(
+        "requested-kernel-not-used",
+        "--linear-backend=",
+        r"--linear-backend=\S+ (?:was requested, but no \S+ kernel exists|has no kernel for)"
+        r"|overrides --linear-backend=",
+    ),
+    Rule(
+        "requested-kernel-not-used",
+        "available MoE backends",
+        r"Falling back to try the remaining available MoE backends",
+    ),
     Rule(
         "untuned-fp8-block-kernel",
         "Block FP8 kernel config",
@@ -236,6 +272,9 @@ DEGRADATIONS: tuple[Rule, ...] = (
         r"falling back to the slow and unoptimized backend=\w+\.EMULATION",
     ),
     Rule("emulated", "emulation mode", r"Falling back to emulation mode"),
+    Rule("emulated", "to emulation", r"[Ff]alling back to emulation for deterministic execution"),
+    Rule("emulated", "emulation backend", r"using the emulation backend for deterministic"),
+    Rule("emulated", "load-time dequant", r"MXFP8\s*->\s*BF16 load-time dequant complete"),
     Rule("emulated", "EmulationTritonExperts", r"Using \w*EmulationTritonExperts MO?o?E backend"),
     Rule("emulated", "emulation mode", r"Using emulation mode"),
 )
