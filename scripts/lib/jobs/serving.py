@@ -164,38 +164,40 @@ def serve(
         yield _attach(served)
         return
     gpus_needed = 0 if served.engine.is_cpu_build else served.variant.gpus
-    with reserve_gpus(gpus_needed, console.say) as gpus:
-        port = _free_port()
-        url = f"http://127.0.0.1:{port}"
-        command = server_command(
-            served.engine,
-            served.info,
-            served.variant,
-            model=served.model_folder,
-            served_name=served.name,
-            port=port,
-            random_weights=served.random_weights,
-        )
-        server = Server(
-            command,
-            environment=server_environment(served.engine, served.variant, gpus=gpus),
-            log=served.folder / "server.log",
-            url=url,
-            niceness=0 if gpus else NICENESS_ON_CPU,
-        )
+    with reserve_gpus(gpus_needed, console.say) as gpus, _server(served, gpus) as server:
         started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        with server:
-            console.say("starting the server")
-            while_loading(url)
-            startup = _wait(server, served, console, started_at, gpus)
-            try:
-                yield Serving(url, served.name, startup, gpus, server)
-            finally:
-                console.say("stopping the server")
-                died = not server.alive
-                status = server.stop()
-                final = startup.model_copy(update={"exit_code": status if died else 0})
-                write_json(served.folder / "startup.json", final)
+        console.say("starting the server")
+        while_loading(server.url)
+        startup = _wait(server, served, console, started_at, gpus)
+        try:
+            yield Serving(server.url, served.name, startup, gpus, server)
+        finally:
+            console.say("stopping the server")
+            died = not server.alive
+            status = server.stop()
+            final = startup.model_copy(update={"exit_code": status if died else 0})
+            write_json(served.folder / "startup.json", final)
+
+
+def _server(served: ServedVariant, gpus: list[int]) -> Server:
+    """Return the server of a variant, on a free port; it starts when its context is entered."""
+    port = _free_port()
+    command = server_command(
+        served.engine,
+        served.info,
+        served.variant,
+        model=served.model_folder,
+        served_name=served.name,
+        port=port,
+        random_weights=served.random_weights,
+    )
+    return Server(
+        command,
+        environment=server_environment(served.engine, served.variant, gpus=gpus),
+        log=served.folder / "server.log",
+        url=f"http://127.0.0.1:{port}",
+        niceness=0 if gpus else NICENESS_ON_CPU,
+    )
 
 
 def death_of(serving: Serving, served: ServedVariant) -> Failure:

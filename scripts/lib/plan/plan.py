@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scripts.lib.plan.cost import hours_of, work_of
+from scripts.lib.plan.cost import Work, hours_of, work_of
 from scripts.lib.plan.draft import Draft, make_draft, sentence
 from scripts.lib.plan.gpus import GIB
 from scripts.lib.plan.memory import rotary_bytes
@@ -38,14 +38,9 @@ def plan_variant(
     """
     draft = make_draft(study, variant, host, version)
     work = work_of(study, variant, root)
-    missing: dict[str, str] = {}
-    floor = _or_missing(_floor(draft), "tpot_floor_ms", missing)
-    bound = _or_missing(_bound(draft), "compute_bound_from", missing)
-    hours = _or_missing(
-        hours_of(study, work, floor, bound, on_cpu=draft.device.kind == "cpu"), "hours", missing
-    )
+    found = _estimates(study, draft, work)
     fits, fits_why = _fits(draft)
-    return Plan(
+    plan = Plan(
         variant=variant,
         device=draft.device.name,
         expected=draft.expected,
@@ -58,20 +53,33 @@ def plan_variant(
         ideal_weight_bytes=draft.weights.ideal if draft.weights else None,
         real_weight_bytes=draft.weights.real if draft.weights else None,
         kv_bytes_per_token=draft.kv.bytes_per_token,
-        kv_cache_tokens=_or_missing(_tokens(draft), "kv_cache_tokens", missing),
-        max_concurrency=_or_missing(_concurrency(draft), "max_concurrency", missing),
-        weights_gib=_or_missing(_weights_gib(draft), "weights_gib", missing),
-        tpot_floor_ms=floor,
-        compute_bound_from=bound,
         fits=fits,
         fits_why=fits_why,
         server_starts=work.server_starts,
         requests=work.requests,
-        hours=hours,
-        cost_usd=_cost(study, hours, missing),
         warnings=warnings_of(study, variant, draft, host, version, work),
-        not_estimated=missing,
+        not_estimated={name: why for name, why in found.items() if isinstance(why, str)},
     )
+    return plan.model_copy(update={n: e for n, e in found.items() if isinstance(e, Estimate)})
+
+
+def _estimates(study: Study, draft: Draft, work: Work) -> dict[str, Estimate | str]:
+    """Return each estimate of a plan by its field, or why there is none."""
+    floor, bound = _floor(draft), _bound(draft)
+    hours = hours_of(study, work, _known(floor), _known(bound), on_cpu=draft.device.kind == "cpu")
+    return {
+        "tpot_floor_ms": floor,
+        "compute_bound_from": bound,
+        "hours": hours,
+        "kv_cache_tokens": _tokens(draft),
+        "max_concurrency": _concurrency(draft),
+        "weights_gib": _weights_gib(draft),
+        "cost_usd": _cost(study, hours),
+    }
+
+
+def _known(found: Estimate | str) -> Estimate | None:
+    return None if isinstance(found, str) else found
 
 
 def _weights_gib(draft: Draft) -> Estimate | str:
@@ -170,19 +178,10 @@ def _fits_length(draft: Draft) -> tuple[bool | None, str]:
     return True, f"The KV cache would hold {tokens:,} tokens."
 
 
-def _cost(study: Study, hours: Estimate | None, missing: dict[str, str]) -> Estimate | None:
-    if hours is None:
-        missing["cost_usd"] = missing.get("hours", "the hours are not estimated")
-        return None
+def _cost(study: Study, hours: Estimate | str) -> Estimate | str:
+    if isinstance(hours, str):
+        return hours
     if study.price is None:
-        missing["cost_usd"] = "the study gives no price"
-        return None
+        return "the study gives no price"
     value = round(hours.value * study.price.usd_per_hour, 2)
     return Estimate(value=value, unit="USD", how=f"hours x {study.price.usd_per_hour:g} USD/h")
-
-
-def _or_missing(found: Estimate | str, key: str, missing: dict[str, str]) -> Estimate | None:
-    if isinstance(found, str):
-        missing[key] = found
-        return None
-    return found
