@@ -1,10 +1,12 @@
 """What somebody sees who gives a wrong study, cleans up, or looks at a dry run."""
 
+import json
 import os
 import subprocess
 
 import pytest
 
+from scripts.lib.base.files import sha256_of
 from tests.workflow.conftest import PROJECT
 
 
@@ -92,3 +94,29 @@ def test_a_dry_run_says_what_each_job_does_and_why(workspace):
 def test_every_rule_says_what_it_does(path):
     for block in path.read_text().split("\nrule ")[1:]:
         assert "    message:\n" in block, block.partition(":")[0]
+
+
+def test_a_lost_record_is_said_and_the_command_given_brings_it_back(finished):
+    record = finished.results / "runs/one/short/session1/requests.jsonl.gz"
+    record.unlink()
+    name = record.relative_to(finished.root).as_posix()
+    done = finished.snakemake()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{name} is missing; put it back from a copy" in done.stderr
+    done = finished.snakemake("--forcerun", "build_tables")
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert f"{name}: is missing; put it back from a copy" in said
+    assert "Traceback" not in said
+    words = said.partition("snakemake --configfile STUDY.yaml --cores 1 ")[2].split("\n")[0]
+    done = finished.snakemake(*words.split())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert record.is_file()
+    assert "is missing" not in finished.snakemake("-n").stderr
+
+
+def test_what_is_measured_is_noted_by_its_hash(finished_root):
+    folder = finished_root / "results/fake/runs/two/short/session1"
+    noted = json.loads((folder / "load.json").read_text())["records"]
+    assert {"requests.jsonl.gz", "itl.npz", "metrics.csv.gz"} <= set(noted)
+    assert all(sha256_of(folder / name) == digest for name, digest in noted.items())
