@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,38 @@ def test_no_best_among_equal_variants(variants):
         found = find_crossovers(study, digests)
         named += any(len(best) < len(variants) for one in found for best in one.best)
     assert named <= 5
+
+
+def spoilt(digests, choose):
+    """Return the digests; the chosen ones were disturbed by their client."""
+    update = {"valid": False, "invalid_reasons": ["client late"]}
+    return [
+        replace(d, point=d.point.model_copy(update=update)) if choose(d) else d for d in digests
+    ]
+
+
+def test_a_variant_with_a_disturbed_run_is_neither_best_nor_slower():
+    """Two sound runs of three show too little; the 7 % of single runs is not for them."""
+    rng, study = np.random.default_rng(2), resampling.study_of_two()
+    digests = resampling.simulate_study(
+        rng, resampling.record_levels(), resampling.draw_spread, slowdown=1.3, variants="abc"
+    )
+    digests = spoilt(digests, lambda d: (d.variant, d.point.repetition) == ("a", 2))
+    throughput = find_crossovers(study, digests)[0]
+    assert throughput.best == [["c"]] * 4
+    digests = spoilt(digests, lambda d: (d.variant, d.point.repetition) == ("b", 2))
+    assert find_crossovers(study, digests) == []
+
+
+def test_a_level_run_once_names_no_best_beside_levels_run_three_times():
+    rng, study = np.random.default_rng(2), resampling.study_of_two()
+    digests = resampling.simulate_study(
+        rng, resampling.record_levels(), resampling.draw_spread, slowdown=1.3
+    )
+    digests = [d for d in digests if d.level != 100 or d.point.repetition == 1]
+    for found in find_crossovers(study, digests):
+        assert 100 not in found.levels
+        assert "Fewer than three runs" not in found.words
 
 
 def test_single_runs_tie_within_seven_percent(tmp_path):

@@ -49,7 +49,8 @@ def find_crossovers(
     A variant shares the first place when it cannot be told from the best one: by the test of
     :mod:`comparisons` where there are repeats, and when it is within ``RESTART_BAND`` where
     there are not. The best one is only known from the data, so the test is corrected for every
-    pair of variants at every place. Levels with fewer than two measured variants are left out.
+    pair of variants at every place. Levels with fewer than two measured variants are left out,
+    and so is, where a workload is repeated, a variant with fewer than three sound runs.
 
     Args:
         study: For the order of the variants.
@@ -70,7 +71,8 @@ def find_crossovers(
                 if (workload, metric, level) in places
             }
             if best:
-                crossovers.append(_crossover(workload, metric, best, levels, plans or {}))
+                repeated = _repeated(levels)
+                crossovers.append(_crossover(workload, metric, best, repeated, plans or {}))
     return crossovers
 
 
@@ -89,10 +91,20 @@ def _places(workloads: Mapping[str, Levels], metrics: Sequence[str]) -> Places:
         for level, variants in levels.items():
             for metric in metrics:
                 shown = {n: own for n, own in variants.items() if not _withheld(own, metric)}
-                samples = samples_at(shown, metric)
+                samples = {
+                    name: own
+                    for name, own in samples_at(shown, metric).items()
+                    if len(own.runs) >= MIN_RUNS_FOR_INTERVAL or not _repeated(levels)
+                }
                 if len(samples) > 1:
                     places[workload, metric, level] = samples
     return places
+
+
+def _repeated(levels: Levels) -> bool:
+    """Return whether a workload was run often enough to know its noise."""
+    runs = [len(repeats) for variants in levels.values() for repeats in variants.values()]
+    return max(runs) >= MIN_RUNS_FOR_INTERVAL
 
 
 def _withheld(repeats: Sequence[Digest], metric: str) -> bool:
@@ -142,14 +154,13 @@ def _crossover(
     workload: str,
     metric: str,
     best: Mapping[float, list[str]],
-    levels: Levels,
+    repeated: bool,
     plans: Mapping[str, Plan],
 ) -> Crossover:
     words = _words(metric, best)
     if why := _why(metric, best, plans):
         words += f" {why}"
-    runs = [len(repeats) for level in best for repeats in levels[level].values()]
-    if min(runs) < MIN_RUNS_FOR_INTERVAL:
+    if not repeated:
         words += f" Fewer than three runs a point: ties are those within {percent(RESTART_BAND)}."
     return Crossover(
         workload=workload,
