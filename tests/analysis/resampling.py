@@ -85,12 +85,14 @@ def draw_requests(rng: Rng, point: Recorded) -> Callable[[float], dict]:
 def draw_spread(rng: Rng, point: Recorded) -> Callable[[float], dict]:
     """Draw runs that differ, in each metric, by as much as the two recorded sessions did."""
     spread = point.spread
+    once = _measured(point, point.ttft_s[0], point.decode_s[0], point.tokens[0])
 
     def run(factor: float) -> dict:
-        ttft, decode = factor * point.ttft_s[0], factor * point.decode_s[0]
-        measured = _measured(point, ttft, decode, point.tokens[0])
-        noise = {name: rng.lognormal(0, sigma) for name, sigma in spread.items()}
-        return {name: value * noise[name] for name, value in measured.items()}
+        slower = {"ttft": factor, "tpot": factor, "throughput": 1 / factor}
+        return {
+            name: value * slower[name] * rng.lognormal(0, spread[name])
+            for name, value in once.items()
+        }
 
     return run
 
