@@ -182,6 +182,20 @@ def test_a_busy_gpu_or_a_busy_client_is_not_the_api_server():
     assert "API-server-bound" not in rules(busy_gpu) | rules(busy_client)
 
 
+def test_a_run_that_was_left_out_is_no_evidence():
+    server = ServerView(ttft_mean_ms=445, tpot_mean_ms=14.6)
+    sound = load(8, ttft=450, tpot=14.7, server=server)
+    (late,) = load(8, ttft=900, tpot=20, server=server, cpu=0.97)[0].points
+    late = late.model_copy(update={"valid": False, "invalid_reasons": ["the client read late"]})
+    runs = [*sound[0].points, *sound[0].points, late]
+    loads = {("bf16", "chat"): [sound[0].model_copy(update={"points": runs})]}
+    told = row("bf16", 8, runs=2, left_out=["without repetition 3: the client read late"])
+    found = rules(make_material(ONE, points=[told], loads=loads))
+    assert not found & {"API-server-bound", "client-bound"}
+    everything = rules(make_material(ONE, points=[row("bf16", 8)], loads=loads))
+    assert "client-bound" in everything
+
+
 def test_a_gpu_that_waits_for_its_host():
     idle = {"gpu_utilisation_mean": 0.06, "duration_s": 13}
     finding = only(make_material(ONE, points=[row("bf16", 8, **idle)]), "GPU waits for its host")

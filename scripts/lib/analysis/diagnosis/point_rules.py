@@ -33,7 +33,7 @@ def requests_fail(material: Material, row: PointRow) -> list[str]:
 
 def _errors(material: Material, row: PointRow) -> str:
     counts: dict[str, int] = {}
-    for point in raw_points(material, row):
+    for point in _every_run(material, row):
         for message, count in point.errors.items():
             counts[message] = counts.get(message, 0) + count
     if not any(counts.values()):
@@ -177,7 +177,12 @@ def prefix_cache_useless(material: Material, row: PointRow) -> list[str]:
 
 
 def raw_points(material: Material, row: PointRow) -> list[Point]:
-    """Return the single runs (repetitions, sessions) behind a row."""
+    """Return the single runs (repetitions, sessions) behind a row's numbers."""
+    points = _every_run(material, row)
+    return [point for point in points if point.judgeable] if row.left_out else points
+
+
+def _every_run(material: Material, row: PointRow) -> list[Point]:
     points = []
     for load in material.loads.get((row.variant, row.workload), ()):
         for point in load.points:
