@@ -212,10 +212,10 @@ def rates(draw, studies: int, **how) -> dict[str, float]:
     return {name: count / studies for name, count in found.items()}
 
 
-def ceiling(spread: float, effect: float = 1.1, repetitions: int = 3) -> float:
-    """Return how often one z-test alone, told the true spread, finds ``effect`` at 5 %."""
-    error = spread * (2 / repetitions) ** 0.5
-    return float(norm.sf(norm.isf(0.025) - np.log(effect) / error))
+def ceiling(spread: float, runs: int) -> float:
+    """Return how often one z-test alone, told the true spread, finds 10 % at the 5 % level."""
+    error = spread * (2 / runs) ** 0.5
+    return float(norm.sf(norm.isf(0.025) - np.log(1.1) / error))
 
 
 METRICS = {
@@ -229,13 +229,14 @@ def print_table(studies: int, **how) -> None:
     """Print for each metric and level: called different when equal, found when 10 % apart."""
     equal = rates(draw_spread, studies, **how)
     apart = rates(draw_spread, studies, slowdown=1.1, **how)
+    runs = 3 * how.get("sessions", 1)
     print(f"{how}: equal, any of the study's comparisons: {equal['any']:.2%}")
     for point in record_levels():
         for metric, spread in point.spread.items():
             name = f"{METRICS[metric]} at {point.level}"
             print(
                 f"{name:32} spread {spread:7.2%}  equal {equal.get(name, 0):7.2%}  "
-                f"10 % {apart.get(name, 0):7.2%}  ceiling {ceiling(spread):7.2%}"
+                f"10 % {apart.get(name, 0):7.2%}  ceiling {ceiling(spread, runs):7.2%}"
             )
 
 

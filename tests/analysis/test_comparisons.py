@@ -58,7 +58,7 @@ def test_a_tenth_slower_is_found_with_three_repetitions(recorded):
     ("variants", "disturbed"),
     [
         ("ab", {"a": 0.1}),
-        ("abc", {"b": 0.1}),
+        ("abcd", {"a": 0.1}),
         ("abcd", {"a": 0.1, "b": 0.1}),
     ],
 )

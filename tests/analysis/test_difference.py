@@ -50,8 +50,10 @@ def test_others_lend_their_freedom_unless_the_sides_are_noisier():
     assert compare(a, b, *alike).freedom == pytest.approx(12)
     calm = [[2.0, 2.0001, 1.9999]] * 4
     assert compare(a, b, *calm).freedom == pytest.approx(4)
-    known = [Repeats(values, noise=2.5e-5) for values in calm]
-    assert compare(a, b, *known).freedom == pytest.approx(12)
+    half = [Repeats([2.0, 2.01, 1.99], noise=0.25)] * 4
+    assert compare(a, b, *half).freedom == pytest.approx(12)
+    other = [Repeats([2.0, 2.004, 1.996], noise=0.04)] * 4
+    assert compare(a, b, *other).freedom == pytest.approx(4), "too unlike to lend"
 
 
 def test_repeats_without_any_spread_do_not_divide_by_zero():

@@ -21,6 +21,9 @@ POOL_LEVEL = 0.25
 a quarter keeps the error rate near the nominal one (Bozivich, Bancroft and Hartley, Annals of
 Mathematical Statistics 27, 1956)."""
 
+ALIKE = 4.0
+"""Only variants whose variance over the study is within this factor of both sides' lend theirs."""
+
 MOST_APART = 1e4
 """Two variants' noises are never taken to be further apart: repeats that were rounded to the same
 number do not have none."""
@@ -114,7 +117,12 @@ def _noise(variant: Repeats, baseline: Repeats, others: Sequence[Repeats]) -> tu
     freedom = sum(shares) ** 2 / sum(
         share**2 / side.freedom for share, side in zip(shares, sides, strict=True)
     )
-    lenders = [other for other in others if other.freedom > 0]
+    lenders = [
+        other
+        for other in others
+        if other.freedom > 0
+        and all(1 / ALIKE <= other.noise / side.noise <= ALIKE for side in sides)
+    ]
     lent = sum(other.freedom for other in lenders)
     if lent:
         # What the sides' noise would be if this point were as noisy for them as for the others.
