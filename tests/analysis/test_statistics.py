@@ -9,6 +9,7 @@ from scripts.lib.analysis.statistics import (
     mean_value,
     percentile_value,
     quantile_interval,
+    share_value,
     spread_value,
 )
 
@@ -23,6 +24,27 @@ def test_quantile_intervals_cover(quantile, n):
         low, high = quantile_interval(np.sort(rng.lognormal(0, 0.8, n)), quantile)
         hits += (low is None or low <= truth) and (high is None or truth <= high)
     assert 0.94 <= hits / 2000 <= 0.995
+
+
+@pytest.mark.parametrize("quantile", [0.5, 0.9, 0.95, 0.99])
+def test_ranks_are_those_of_the_binomial_distribution(quantile):
+    from scipy.stats import binom
+
+    for n in (*range(1, 300), 1000, 5000):
+        low, high = quantile_interval(np.arange(1.0, n + 1), quantile)
+        assert (low or 0) == binom.ppf(0.025, n, quantile)
+        assert (high or n + 1) == binom.ppf(0.975, n, quantile) + 1
+
+
+def test_the_interval_of_a_share_agrees_with_statsmodels():
+    from statsmodels.stats.proportion import proportion_confint
+
+    for n in (1, 2, 12, 96, 1000):
+        for count in {0, 1, n // 3, n - 1, n}:
+            value = share_value(count, n)
+            expected = proportion_confint(count, n, method="wilson")
+            assert (value.low, value.high) == pytest.approx(expected)
+            assert value.low <= value.value <= value.high
 
 
 def _erfinv(x):

@@ -16,7 +16,7 @@ from scripts.lib.load.results import LoadResult
 from scripts.lib.study.models import Study
 from scripts.lib.study.specs import dump
 
-DISTRIBUTIONS = ("snakemake", "pydantic", "numpy", "pandas", "scipy", "statsmodels", "matplotlib")
+DISTRIBUTIONS = ("snakemake", "pydantic", "numpy", "pandas", "scipy", "matplotlib")
 
 
 def provenance(

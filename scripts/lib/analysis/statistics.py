@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from scripts.lib.analysis.summary import Value
 from scripts.lib.study.slo import PERCENTILE_FLOORS, QUANTILES
@@ -42,11 +42,18 @@ def quantile_interval(
     if n == 0:
         return None, None
     tail = (1 - confidence) / 2
-    lower = int(stats.binom.ppf(tail, n, quantile))
-    upper = int(stats.binom.ppf(1 - tail, n, quantile)) + 1
+    lower = _binomial_quantile(tail, n, quantile)
+    upper = _binomial_quantile(1 - tail, n, quantile) + 1
     low = float(ordered[lower - 1]) if lower >= 1 else None
     high = float(ordered[upper - 1]) if upper <= n else None
     return low, high
+
+
+def _binomial_quantile(share: float, n: int, p: float) -> int:
+    """Return the least count whose cumulative probability reaches ``share``."""
+    count = int(np.ceil(special.bdtrik(share, n, p)))
+    below = max(count - 1, 0)  # the inverse is continuous and rounded: it may lie just above
+    return below if special.bdtr(below, n, p) >= share else count
 
 
 def percentile_value(samples: Floats, statistic: str) -> Value:
@@ -74,6 +81,16 @@ def too_few(n: int, statistic: str) -> str:
     return f"too few: n={n}, {statistic} needs {PERCENTILE_FLOORS[statistic]}"
 
 
+def share_value(count: int, n: int, confidence: float = CONFIDENCE) -> Value:
+    """Return ``count`` of ``n`` (at least 1) with Wilson's interval of a proportion."""
+    share, z = count / n, float(special.ndtri((1 + confidence) / 2))
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
+    # Rounding must not put an end on the wrong side of the share itself.
+    low, high = min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share)
+    return Value(value=share, low=low, high=high, n=n)
+
+
 def mean_interval(
     values: Sequence[float] | Floats, confidence: float = CONFIDENCE
 ) -> tuple[float | None, float | None]:
@@ -90,7 +107,7 @@ def half_width(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
     """Return half the t-interval of the mean of at least two repeats."""
     n = len(values)
     error = float(np.std(values, ddof=1)) / float(n**0.5)
-    return float(stats.t.ppf((1 + confidence) / 2, n - 1)) * error
+    return float(special.stdtrit(n - 1, (1 + confidence) / 2)) * error
 
 
 def mean_value(values: Sequence[float | None], missing: str) -> Value:
@@ -155,7 +172,7 @@ def spread_value(groups: Sequence[Sequence[float]]) -> Value:
     tail = (1 - CONFIDENCE) / 2
     return Value(
         value=spread,
-        low=spread * float((freedom / stats.chi2.ppf(1 - tail, freedom)) ** 0.5),
-        high=spread * float((freedom / stats.chi2.ppf(tail, freedom)) ** 0.5),
+        low=spread * float((freedom / special.chdtri(freedom, tail)) ** 0.5),
+        high=spread * float((freedom / special.chdtri(freedom, 1 - tail)) ** 0.5),
         n=sum(len(group) for group in groups if len(group) >= 2),
     )

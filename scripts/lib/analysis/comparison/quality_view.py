@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from statsmodels.stats.proportion import proportion_confint
-
 from scripts.lib.analysis.comparison.paired import Paired, items_needed, judge_paired
+from scripts.lib.analysis.statistics import share_value
 from scripts.lib.analysis.summary import AxisQuality, QualityView, Value
 from scripts.lib.quality.compare import (
     ItemComparison,
@@ -253,8 +252,7 @@ def _share(pairs: Sequence[Pair], read: Callable[[ItemResult], bool | None], wha
     values = [value for pair in pairs if (value := read(pair.item)) is not None]
     if not values:
         return Value(missing=f"no item asks for {what}", n=0)
-    low, high = proportion_confint(sum(values), len(values), method="wilson")
-    return Value(value=sum(values) / len(values), low=float(low), high=float(high), n=len(values))
+    return share_value(sum(values), len(values))
 
 
 def _examples(pairs: Sequence[Pair], prompts: Mapping[str, str]) -> list[dict[str, str]]:
