@@ -29,6 +29,7 @@ def command(request):
         (b"PK\x03\x04" + b"x" * 40, "packed with zip"),
         (bytes(range(256)) * 9, "binary"),
     ],
+    ids=["nothing", "blank", "gzip", "zip", "binary"],
 )
 def test_what_is_no_text_is_refused_in_one_sentence(command, data, reason, tmp_path, capsys):
     file = tmp_path / "file"
