@@ -23,6 +23,7 @@ from tests import factories
 
 SESSIONS = ("bf16", "gptq")
 ONE = [factories.record(sent_s=0, first_token_s=1, last_token_s=2, input_tokens=1, output_tokens=2)]
+POINT = factories.make_point(ONE)
 Rng = np.random.Generator
 
 
@@ -156,11 +157,12 @@ def _disturbed(rng: Rng, measured: dict, spread: float) -> dict:
 
 
 def _digest(point: Recorded, measured: dict, variant: str, session: int, repetition: int) -> Digest:
-    raw = factories.make_point(
-        ONE,
-        concurrency=point.level,
-        repetition=repetition,
-        output_throughput_tok_s=measured["throughput"],
+    raw = POINT.model_copy(
+        update={
+            "concurrency": point.level,
+            "repetition": repetition,
+            "output_throughput_tok_s": measured["throughput"],
+        }
     )
     return Digest(
         variant=variant,

@@ -174,7 +174,7 @@ def build(root: Path) -> Workspace:
         "baseline": "one",
         "engine": {
             "command": [sys.executable, str(PROJECT / "tests/fakes/engine.py")],
-            "env": {"FAKE_START_S": "0.2"},
+            "env": {"FAKE_START_S": "0.2", "VLLM_CPU_KVCACHE_SPACE": "1"},
         },
         "checkpoints": {"tiny": {"path": "model"}},
         "variants": {
