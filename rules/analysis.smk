@@ -64,7 +64,7 @@ rule summarise_study:
         study="results/{study}/study.json",
         host="results/{study}/host.json",
         analysis="results/{study}/tables/analysis.json",
-        code=code("lib/analysis/**/*.py"),
+        code=TABLES_CODE + code("lib/telemetry/metric_names.py"),
     output:
         summary="results/{study}/summary.json",
         alerts="results/{study}/alerts.yaml",

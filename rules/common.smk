@@ -81,35 +81,54 @@ SERVING_CODE = code(
     "lib/engine/flags.py",
     "lib/jobs/serving.py",
 )
+NOT_MEASURING = (
+    "benchmark_file.py",
+    "lengths.py",
+    "other_formats.py",
+    "progress.py",
+    "raw_records.py",
+    "search.py",
+)
 LOAD_CODE = SERVING_CODE + [
     path
     for path in code(
         "lib/load/*.py",
         "lib/jobs/load_job.py",
         "lib/telemetry/sampler.py",
+        "lib/telemetry/series.py",
         "lib/telemetry/metric_names.py",
         "lib/telemetry/metrics_text.py",
     )
-    if not path.endswith(("progress.py", "benchmark_file.py", "other_formats.py"))
+    if not path.endswith(NOT_MEASURING)
 ]
+if STUDY.slo_search:  # then a session judges as it goes
+    LOAD_CODE += code("lib/load/search.py", "lib/judging/*.py", "lib/study/slo.py")
 PROBE_CODE = SERVING_CODE + code("lib/quality/asking.py", "lib/jobs/quality_job.py")
 GRADE_CODE = code(
+    "lib/quality/completions.py",
+    "lib/quality/results.py",
     "lib/quality/grading.py",
     "lib/quality/degenerate.py",
     "lib/quality/graders/*.py",
     "lib/quality/sandbox/*.py",
 )
-PLAN_CODE = code("lib/plan/*.py", "lib/study/gpu_names.py") + sorted(
-    map(str, Path("config/reference").glob("*.yaml"))
-)
+PLAN_CODE = code(
+    "lib/plan/*.py",
+    "lib/checkpoints/*.py",
+    "lib/engine/flags.py",
+    "lib/load/schedule.py",
+    "lib/study/gpu_names.py",
+) + sorted(map(str, Path("config/reference").glob("*.yaml")))
 TABLES_CODE = code(
     "lib/analysis/**/*.py",
     "lib/base/counts.py",
-    "lib/load/repeats.py",
+    "lib/judging/*.py",
+    "lib/load/lengths.py",
     "lib/load/requests.py",
-    "lib/load/slo.py",
     "lib/quality/compare.py",
+    "lib/quality/results.py",
     "lib/study/slo.py",
+    "lib/telemetry/series.py",
 )
 
 

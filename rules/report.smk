@@ -28,7 +28,9 @@ rule make_archive:
     input:
         html="results/{study}/report/report.html",
         summary="results/{study}/summary.json",
-        code=code("lib/report/archive.py", "lib/report/scrub.py"),
+        code=code(
+            "lib/report/archive.py", "lib/report/scrub.py", "lib/analysis/points/*.py"
+        ),
     output:
         "results/{study}/archive/latest.txt",
     log:

@@ -12,16 +12,18 @@ LEVELS = {
     "study": 1,
     "checkpoints": 2,
     "engine": 2,
-    "load": 2,
     "telemetry": 2,
     "quality": 2,
-    "plan": 3,
-    "jobs": 4,
-    "analysis": 4,
-    "report": 5,
+    "judging": 2,
+    "load": 3,
+    "plan": 4,
+    "jobs": 5,
+    "analysis": 5,
+    "report": 6,
 }
 # The shapes of files on disk: any area may read another's.
 SHARED_SHAPES = {
+    "scripts.lib.load.requests",
     "scripts.lib.load.results",
     "scripts.lib.engine.startup",
     "scripts.lib.telemetry.host",

@@ -85,7 +85,7 @@ def series_of(found):
     return pd.DataFrame(rows, columns=list(METRIC_COLUMNS)).astype(float)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(slo=slos(), found=repetitions())
 def test_both_views_agree(slo, found):
     metrics = series_of(found)

@@ -5,6 +5,7 @@ from array import array
 import numpy as np
 import pytest
 
+from scripts.lib.judging.slo import goodput, request_limits
 from scripts.lib.load.points import (
     Level,
     Sent,
@@ -15,7 +16,6 @@ from scripts.lib.load.points import (
 from scripts.lib.load.requests import Requests
 from scripts.lib.load.results import Client, Latency, Point, ServerView
 from scripts.lib.load.server_view import server_view, without_one_token_answers
-from scripts.lib.load.slo import goodput, request_limits
 from scripts.lib.load.validity import client_reasons, server_reasons
 from scripts.lib.load.wire import Answered, Finished
 from scripts.lib.study.models import Slo

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from scripts.lib.load.repeats import latencies
+from scripts.lib.judging.repeats import latencies
+from scripts.lib.judging.slo import Trial, count_oom, judge
 from scripts.lib.load.requests import Floats, Requests
 from scripts.lib.load.results import Point
-from scripts.lib.load.slo import Trial, count_oom, judge
 from scripts.lib.study.models import Slo, SloSearch
 
 KvUsagePeak = Callable[[float, float], float | None]

@@ -10,6 +10,7 @@ repeats could have shown at all.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -34,7 +35,7 @@ from scripts.lib.analysis.statistics import (
 from scripts.lib.analysis.summary import Comparison, Value
 from scripts.lib.analysis.thresholds import ASSUMED_NOISE
 from scripts.lib.analysis.wording import reach_words
-from scripts.lib.load.repeats import run_statistic, select
+from scripts.lib.judging.repeats import run_statistic, select
 from scripts.lib.study.models import Study
 
 Outcome = Literal["better", "worse", "tie", "undecided"]
@@ -141,15 +142,21 @@ def band_of(a: Samples, b: Samples) -> float:
 
 
 def noise_of_variants(points: Iterable[Mapping[str, Samples]], baseline: str) -> dict[str, float]:
-    """Return :func:`relative_noise` of the variants over all points and metrics given."""
+    """Return :func:`relative_noise` of the variants over all points and metrics given.
+
+    It is relative to the baseline or, where that was not measured at any of them, to the first
+    of the variants that were measured at most of them: only ratios of noises are ever used.
+    """
+    places = list(points)
+    counts = Counter(name for samples in places for name in samples)
+    reference = baseline if baseline in counts else max(counts, key=counts.__getitem__, default="")
     pairs = []
-    for samples in points:
+    for samples in places:
         for name, own in samples.items():
-            if name != baseline and baseline in samples:
-                reference = samples[baseline]
-                units = _repeats(_of_sessions(own, reference), own, reference)
-                pairs.append(dict(zip((name, baseline), units, strict=True)))
-    return relative_noise(pairs, baseline)
+            if name != reference and reference in samples:
+                units = _repeats(_of_sessions(own, samples[reference]), own, samples[reference])
+                pairs.append(dict(zip((name, reference), units, strict=True)))
+    return relative_noise(pairs, reference)
 
 
 def difference_of(

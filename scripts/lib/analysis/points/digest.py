@@ -10,10 +10,10 @@ from scripts.lib.analysis.points.records import Run
 from scripts.lib.analysis.points.windows import Values, engine_window, gpu_window
 from scripts.lib.analysis.statistics import Floats
 from scripts.lib.analysis.summary import Value
-from scripts.lib.load.repeats import latencies
+from scripts.lib.judging.repeats import latencies
+from scripts.lib.judging.slo import Goodput, Trial, count_oom, goodput, is_oom
 from scripts.lib.load.requests import COLUMNS, Requests
 from scripts.lib.load.results import Point
-from scripts.lib.load.slo import Goodput, Trial, count_oom, goodput, is_oom
 from scripts.lib.study.models import Study
 
 LoadKind = Literal["concurrency", "rate", "ramp", "trace"]

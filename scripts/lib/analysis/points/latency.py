@@ -16,7 +16,7 @@ from scripts.lib.analysis.statistics import (
 )
 from scripts.lib.analysis.summary import Value
 from scripts.lib.base.counts import total
-from scripts.lib.load.repeats import pooled_samples, reported, run_statistic
+from scripts.lib.judging.repeats import pooled_samples, reported, run_statistic
 from scripts.lib.study.models import Study
 from scripts.lib.study.slo import LATENCY_METRICS, PERCENTILE_FLOORS, QUANTILES
 

@@ -16,9 +16,9 @@ from scripts.lib.analysis.points.records import Run
 from scripts.lib.analysis.statistics import mean_value, too_few
 from scripts.lib.analysis.summary import PointRow, Value
 from scripts.lib.base.counts import share, total
-from scripts.lib.load.repeats import Selection, select
+from scripts.lib.judging.repeats import Selection, select
+from scripts.lib.judging.slo import judge, success_rate
 from scripts.lib.load.results import Point, SteadyWindow
-from scripts.lib.load.slo import judge, success_rate
 from scripts.lib.study.models import Study
 from scripts.lib.study.slo import PERCENTILE_FLOORS, QUANTILES
 
@@ -77,6 +77,7 @@ def _row(study: Study, repeats: Sequence[Digest], stamp: str) -> PointRow:
         level=first.level,
         origin="plan" if any(d.point.origin == "plan" for d in repeats) else "slo_search",
         runs=len(chosen.used),
+        sessions=len({d.session for d in chosen.used}),
         sent=total(d.point.sent for d in chosen.counted),
         completed=total(d.point.completed for d in chosen.counted),
         valid=chosen.valid,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scripts.lib.base.counts import total
-from scripts.lib.load.repeats import PER_REQUEST, Selection, sample_statistic, select
+from scripts.lib.judging.repeats import PER_REQUEST, Selection, sample_statistic, select
 from scripts.lib.load.requests import Floats, Requests
 from scripts.lib.load.results import Point
 from scripts.lib.study.slo import Slo

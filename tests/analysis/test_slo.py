@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from scripts.lib.load.repeats import select
-from scripts.lib.load.slo import Trial, judge
+from scripts.lib.judging.repeats import select
+from scripts.lib.judging.slo import Trial, judge
 from scripts.lib.study.models import Slo
 from tests import factories
 
