@@ -1,8 +1,13 @@
-"""The order of all tests."""
+"""The order of all tests, and how long Hypothesis lets one example take."""
 
 from pathlib import Path
 
+from hypothesis import settings
+
 WORKFLOW = Path(__file__).parent / "workflow"
+
+settings.register_profile("busy machine", deadline=None)
+settings.load_profile("busy machine")
 
 
 def pytest_collection_modifyitems(items):

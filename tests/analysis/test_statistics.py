@@ -119,7 +119,7 @@ def test_single_runs_have_no_noise_floor():
     assert spread_value([[1.0], [2.0]]).missing
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.lists(st.floats(0, 1), max_size=30))
 def test_holm_agrees_with_statsmodels(p_values):
     from statsmodels.stats.multitest import multipletests

@@ -18,7 +18,7 @@ FACTS = (*log_texts.FACTS, "degraded")
 SCALARS = [key for key in FACTS if key not in {"kernels", "kernel_family", "scheme", "degraded"}]
 
 pytestmark = pytest.mark.skipif(not FILES, reason="the shared corpus is not beside the project")
-few = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=25, suppress_health_check=list(HealthCheck))
 
 
 def facts(text):
@@ -156,7 +156,7 @@ def test_the_size_of_blocks_changes_nothing(name, size):
     assert {key: getattr(found, key) for key in FACTS} == {key: whole(name)[key] for key in FACTS}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(min_size=1))
 def test_any_text_is_read_or_refused(text):
     try:

@@ -206,7 +206,7 @@ def test_of_two_tables_the_last_is_read_alone():
     assert (found.p99_ttft_ms, found.p95_ttft_ms) == (None, 90.0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, len(TABLE)))
 def test_a_table_cut_anywhere_invents_nothing(end):
     whole = read_benchmark_text(TABLE).model_dump()
@@ -271,7 +271,7 @@ def test_what_is_no_result_is_refused(text, says):
         read_benchmark_text(text)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.one_of(
         st.text(min_size=1),

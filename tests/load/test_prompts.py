@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.lib.load.datasets import describe, open_dataset
@@ -160,7 +160,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)  # other work on the machine is no failure
 @given(
     values=st.lists(JSON, max_size=8), indent=st.sampled_from([None, 2]), block=st.integers(1, 9)
 )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.lib.load.arrivals import arrival_offsets, ramp_offsets
@@ -103,7 +103,6 @@ def test_search_ends_after_its_points():
     assert next_level({1: True, 100: False}, SloSearch(resolution=1, max_points=3), 3) is None
 
 
-@settings(deadline=None)  # other work on the machine is no failure
 @given(boundary=st.integers(0, 300), resolution=st.integers(1, 16))
 def test_search_finds_every_boundary(boundary: int, resolution: int):
     passed: dict[int, bool | None] = {level: level <= boundary for level in (8, 64, 301)}

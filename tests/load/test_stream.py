@@ -4,7 +4,7 @@ import json
 from itertools import accumulate
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.lib.load.stream import parse_answer, parse_head
@@ -233,7 +233,6 @@ EVENTS = st.lists(
 )
 
 
-@settings(deadline=None)  # other work on the machine is no failure
 @given(data=st.data(), events=EVENTS, chunked=st.booleans(), with_usage=st.booleans())
 def test_any_split_of_the_bytes_gives_the_same_record(data, events, chunked, with_usage):
     events = [*events, text_event("z", "length")]
@@ -255,7 +254,6 @@ def test_any_split_of_the_bytes_gives_the_same_record(data, events, chunked, wit
     assert record.token_times == expected
 
 
-@settings(deadline=None)  # other work on the machine is no failure
 @given(raw=st.binary(max_size=300), head=st.sampled_from([b"", HEAD, CLOSE_HEAD]))
 def test_any_bytes_give_a_record(raw: bytes, head: bytes):
     record = parse_answer([head + raw], [1.0])

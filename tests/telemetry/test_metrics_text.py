@@ -187,7 +187,7 @@ def test_a_server_without_the_series_says_unknown():
 REAL = 'vllm:num_requests_running{engine="0"} 16.0\nvllm:prompt_tokens_total{engine="0"} 331882.0\n'
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(1, len(REAL)))
 def test_a_cut_anywhere_invents_nothing(end):
     try:
@@ -198,7 +198,7 @@ def test_a_cut_anywhere_invents_nothing(end):
     assert found.prompt_tokens in (None, 331882)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.text(min_size=1))
 def test_any_text_is_read_or_refused(text):
     try:

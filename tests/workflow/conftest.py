@@ -7,6 +7,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,9 @@ def copy_project(target: Path) -> None:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(PROJECT / name, target / name)
     for cache in (PROJECT / "scripts").rglob("__pycache__"):
-        shutil.copytree(cache, target / cache.relative_to(PROJECT))
+        target_cache = target / cache.relative_to(PROJECT)
+        # Another test process may be writing one: under a name of its own, renamed when whole.
+        shutil.copytree(cache, target_cache, ignore=shutil.ignore_patterns("*.pyc.*"))
 
 
 def make_checkpoint(folder: Path) -> None:
@@ -72,6 +75,51 @@ def make_checkpoint(folder: Path) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": "{{ messages }}"}))
 
 
+class Snakemake:
+    """The real Snakemake, a fresh process for each run; see ``snakemake_server.py``."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[str] | None = None
+
+    def run(
+        self, arguments: list[str], cwd: Path, env: dict[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it to its end; what it printed is text."""
+        if self.process is None:
+            server = Path(__file__).with_name("snakemake_server.py")
+            self.process = subprocess.Popen(
+                [sys.executable, str(server)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with tempfile.TemporaryDirectory() as folder:
+            files = {name: str(Path(folder, name)) for name in ("stdout", "stderr")}
+            request = {"arguments": arguments, "cwd": str(cwd), "env": env, **files}
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            status = int(self.process.stdout.readline())
+            texts = [Path(files[name]).read_text() for name in ("stdout", "stderr")]
+        return subprocess.CompletedProcess(["snakemake", *arguments], status, *texts)
+
+    def close(self) -> None:
+        """End the process, if one was needed."""
+        if self.process is not None and self.process.stdin is not None:
+            self.process.stdin.close()
+            self.process.wait(10)
+
+
+SNAKEMAKE_RUNS = Snakemake()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _end_snakemake():
+    yield
+    SNAKEMAKE_RUNS.close()
+
+
 class Workspace:
     """One copy of the project and what one can do in it."""
 
@@ -98,14 +146,8 @@ class Workspace:
         return [str(SNAKEMAKE), "--configfile", "config/study.yaml", "--cores", "1", *arguments]
 
     def snakemake(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*arguments),
-            cwd=self.root,
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
+        return SNAKEMAKE_RUNS.run(
+            self.command(*arguments)[1:], self.root, {**os.environ, **environment}
         )
 
     def planned(self, *arguments: str) -> dict[str, int]:
@@ -215,7 +257,7 @@ def finished_root(tmp_path_factory, worker_id):
     root = shared / "finished" / "project"
     with FileLock(shared / "finished.lock"):
         if not root.exists():
-            done = build(root).snakemake()
+            done = build(root).snakemake("--cores", "2")
             assert done.returncode == 0, done.stdout + done.stderr
     assert (root / "results/fake/report/report.html").exists(), "another test process says why"
     return root

@@ -4,10 +4,6 @@ import json
 import os
 import time
 
-import yaml
-
-from tests.workflow.conftest import PROJECT
-
 AFTER_SERVING = {
     "judge_kernels",
     "grade_quality",
@@ -109,7 +105,8 @@ def test_a_variant_taken_out_measures_nothing(finished):
 
 
 def test_code_that_judges_starts_no_server(finished):
-    for name in ("plan/rules.py", "analysis/formulas.py", "quality/compare.py"):
+    judging = ("plan/rules.py", "analysis/formulas.py", "quality/compare.py", "judging/slo.py")
+    for name in judging:
         append(finished.root / "scripts/lib" / name, "\n# changed\n")
     append(finished.root / "config/reference/gpus.yaml", "# changed\n")
     jobs = finished.planned()
@@ -173,12 +170,3 @@ def test_a_path_that_is_not_native_can_be_refused(workspace):
     done = workspace.snakemake(target, "--forcerun", "measure_load")
     assert done.returncode != 0, done.stdout + done.stderr
     assert "on_degraded: fail" in done.stdout + done.stderr
-
-
-def test_nothing_is_quantized_beside_a_measurement():
-    """Both take the GPU, or every core: whatever --cores allows, they take turns."""
-    blocks = [b for p in (PROJECT / "rules").glob("*.smk") for b in p.read_text().split("\nrule ")]
-    alone = {block.partition(":")[0] for block in blocks if "        measurement=1,\n" in block}
-    assert alone == {"make_checkpoint", "measure_load", "probe_quality", "grade_quality"}
-    profile = yaml.safe_load((PROJECT / "profiles/default/profile.yaml").read_text())
-    assert profile["resources"]["measurement"] == 1

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from scripts.lib.analysis.summary import Summary
+from tests.workflow.conftest import PROJECT
 
 
 def wait_for(condition, seconds: float = 60):
@@ -59,6 +60,28 @@ def test_each_run_keeps_its_raw_records(finished_root):
         load = json.loads((folder / "load.json").read_text())
         assert [point["completed"] for point in load["points"]] == [8, 8]
         assert "Application startup complete" in (folder / "server.log").read_text()
+
+
+def test_measurements_take_turns(finished_root):
+    """That run had two cores: whatever --cores allows, the machine is one server's."""
+    spans = []
+    for path in (finished_root / "results/fake/runs").rglob("load.json"):
+        load = json.loads(path.read_text())
+        start = min(point["start_s"] for point in load["points"])
+        end = max(point["end_s"] for point in load["points"])
+        spans.append((load["origin_unix_s"] + start, load["origin_unix_s"] + end))
+    (_, first_end), (second_start, _) = sorted(spans)
+    assert first_end < second_start
+
+
+@pytest.mark.parametrize(
+    "rule", ["make_checkpoint", "measure_load", "probe_quality", "grade_quality"]
+)
+def test_what_takes_the_machine_claims_it(rule):
+    """Quantizing and grading (model-written code runs) take every core as well."""
+    text = "".join(path.read_text() for path in (PROJECT / "rules").glob("*.smk"))
+    (block,) = [b for b in text.split("\nrule ") if b.startswith(f"{rule}:")]
+    assert "measurement=1," in block
 
 
 def test_a_variant_that_does_not_start_is_a_row_and_the_rest_goes_on(finished):

@@ -3,6 +3,8 @@
 import json
 import os
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,8 @@ from tests.workflow.conftest import PROJECT
 
 def make(workspace, *words: str) -> subprocess.CompletedProcess[str]:
     """Run make in the copy with the environment of this test; ``-o``: it counts as made."""
-    (workspace.root / ".venv").symlink_to(PROJECT / ".venv")
+    (workspace.root / ".venv").mkdir()
+    (workspace.root / ".venv/bin").symlink_to(Path(sys.executable).parent)
     return subprocess.run(
         ["make", "-o", ".venv/.ready", *words],
         cwd=workspace.root,
