@@ -20,7 +20,9 @@ from scripts.lib.analysis.import_quality import same_answer
 from scripts.lib.analysis.importer import import_study, read_import
 from scripts.lib.analysis.summary import Summary
 from scripts.lib.base.files import read_json, write_json
+from scripts.lib.engine.startup import Startup
 from scripts.lib.load.results import LoadResult
+from scripts.lib.plan.judge_runs import judge_runs
 from tests.analysis import import_files
 from tests.factories import H200_LEVELS, reference
 
@@ -199,6 +201,32 @@ def test_the_report_judges_kernels_as_the_command_does(make, tmp_path, capsys, m
     if make is import_files.h200:
         (trap,) = [v for v in by_command.values() if v["verdict"].startswith("not what")]
         assert "speed" in {piece["level"] for piece in trap["evidence"]}
+
+
+def test_what_is_typed_stays_in_the_verdict_where_the_log_says_nothing(tmp_path):
+    (tmp_path / "a.log").write_text("INFO [api_server.py:1289] vLLM API server version 0.9.1\n")
+    variant = {
+        "checkpoint": import_files.quantized(import_files.GPTQ),
+        "log": "a.log",
+        "startup": {"weights_gib": 14.2, "vllm_version": "0.1.0"},
+        "points": [{"concurrency": 1, "output_tok_s": 10.0}],
+    }
+    path = small(tmp_path, variants={"a": variant}, engine_versions={"vllm": "0.2.0"})
+    study, folder = import_study(path, tmp_path / "results")
+    (start,) = folder.glob("runs/a/*/session1/startup.json")
+    assert start.with_name("server.log").is_file()
+    kept = Startup.model_validate(read_json(start))
+    assert (kept.facts.weights_gib, kept.facts.vllm_version) == (14.2, "0.9.1")
+    verdict = judge_runs(
+        study,
+        "a",
+        host=None,
+        manifest=folder / "checkpoints/a.json",
+        baseline_manifest=None,
+        startups=[start],
+        baseline_startups=[],
+    )
+    assert any("14.2" in piece.says for piece in verdict.evidence if piece.level == "weights")
 
 
 # The file's own rules

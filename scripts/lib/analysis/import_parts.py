@@ -219,13 +219,14 @@ def startup_of(
         folder: Where relative paths start.
         served: Whether there are load points: then it was ready, whatever the log says.
     """
-    facts, log = _facts(name, given, folder)
-    typed = given.startup.model_dump(exclude_none=True, exclude={"ready_s"})
-    blank = LogFacts()
-    update = {k: v for k, v in typed.items() if v and getattr(facts, k) == getattr(blank, k)}
-    update.setdefault("vllm_version", facts.vllm_version or study.engine_versions.get("vllm"))
-    ready = facts.ready or served
-    facts = facts.model_copy(update={**update, "ready": ready})
+    read, log = _facts(name, given, folder)
+    typed: dict[str, object] = {
+        "vllm_version": study.engine_versions.get("vllm"),
+        **given.startup.model_dump(exclude_none=True, exclude={"ready_s"}),
+        "ready": served,
+    }
+    facts = read.filled(typed)
+    ready = facts.ready
     command = given.command or []
     environment = {key: str(value) for key, value in given.env.items()}
     failure = None if ready else (given.failure or facts.failure)
@@ -238,6 +239,7 @@ def startup_of(
         ready_s=given.startup.ready_s,
         ready=ready,
         facts=facts,
+        typed=sorted(key for key in typed if getattr(facts, key) != getattr(read, key)),
         failure=failure,
     )
     return startup, log

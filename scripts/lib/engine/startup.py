@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import Field
 
 from scripts.lib.base.schema import SCHEMA_VERSION, Strict
@@ -70,6 +72,14 @@ class LogFacts(Strict):
         printed = self.kv_cache_tokens
         return self.kv_cache_tokens_from_blocks if printed is None else printed
 
+    def filled(self, typed: Mapping[str, object]) -> LogFacts:
+        """Return the facts with what somebody typed where the log says nothing."""
+        blank = LogFacts()
+        said = {name for name in typed if getattr(self, name) != getattr(blank, name)}
+        return self.model_copy(
+            update={name: value for name, value in typed.items() if value and name not in said}
+        )
+
 
 class Startup(Strict):
     """``startup.json``: one start of one server."""
@@ -84,4 +94,7 @@ class Startup(Strict):
     exit_code: int | None = None
     gpus: list[int] = []
     facts: LogFacts
+    typed: list[str] = Field(
+        default=[], description="Facts that the log does not say: of an import file."
+    )
     failure: Failure | None = None

@@ -1,4 +1,4 @@
-"""The verdict on one variant from the files that its runs left: the one way to it."""
+"""The verdict on one variant from the files that its runs left, measured or imported."""
 
 from __future__ import annotations
 
@@ -59,12 +59,16 @@ def _startups(paths: Sequence[Path]) -> list[Startup]:
 
 
 def _with_log(path: Path) -> Startup:
-    """Read a start with the facts of the log beside it: the log is the record, not our reading."""
+    """Read a start with the facts of the log beside it: the log is the record, not our reading.
+
+    What somebody typed stays where the log says nothing.
+    """
     startup = read_model(path, Startup)
     log = path.with_name("server.log")
     if not log.is_file() or log.stat().st_size == 0:
         return startup
-    return startup.model_copy(update={"facts": read_log(log)})
+    typed = {name: getattr(startup.facts, name) for name in startup.typed}
+    return startup.model_copy(update={"facts": read_log(log).filled(typed)})
 
 
 def _loads(startups: Sequence[Path]) -> list[LoadResult]:
