@@ -32,6 +32,8 @@ def prompts(project: Path, kind: str, text: str, **workload: object) -> list[str
         ("jsonl", '{"prompt": "a"}\n{', "line 2 is not JSON"),
         ("jsonl", '{"prompt": "a", "output_tokens": 0}', "output_tokens is 0"),
         ("jsonl", '{"messages": []}', "line 1 has messages; set endpoint: chat"),
+        ("jsonl", "[" * 100_000, "line 1: its JSON is nested too deeply"),
+        ("sharegpt", "[" * 100_000, "entry 1: its JSON is nested too deeply"),
         ("trace", '{"prompt": "a"}', "line 1: timestamp_s (seconds) is missing"),
         ("trace", '{"timestamp_s": 1, "output_tokens": 2}', "input_tokens is None"),
     ],
@@ -53,6 +55,20 @@ def test_a_prompt_file_is_looked_at_first(tmp_path, kind, text, expected):
 )
 def test_a_good_file_passes(tmp_path, kind, text, workload):
     assert prompts(tmp_path, kind, text, **workload) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({"messages": ["hi"]}, "messages holds what is no message"),
+        ({"messages": [{"role": "user", "content": "a"}, None]}, "messages holds what is no"),
+        ({"prompt": "a", "messages": "hi"}, "give either prompt (text) or messages (list)"),
+        ({"prompt": ["a"]}, "give either prompt (text) or messages (list)"),
+    ],
+)
+def test_messages_are_those_of_a_chat(tmp_path, row, expected):
+    (problem,) = prompts(tmp_path, "jsonl", json.dumps(row), endpoint="chat")
+    assert f"p.json: line 1: {expected}" in problem
 
 
 def test_a_file_that_is_no_text(tmp_path):

@@ -12,6 +12,7 @@ from scripts.lib.load.samples import DatasetError
 _BLOCK = 1 << 20
 _MAX_ELEMENT = 256 * 2**20
 _SPACE = " \t\n\r"
+TOO_DEEP = "its JSON is nested too deeply to be read; flatten it, or take it out"
 
 
 def read_array(path: Path) -> Iterator[Any]:
@@ -85,6 +86,8 @@ class _Reader:
                 self._grow(wanted)
                 wanted *= 2  # a long element is tried again only each time it has doubled
                 continue
+            except RecursionError:
+                raise DatasetError(f"{self._path}: entry {count + 1}: {TOO_DEEP}") from None
             bare = not isinstance(value, dict | list | str)
             if bare and end == len(self._text) and self._more():
                 continue  # a number may go on in the next block

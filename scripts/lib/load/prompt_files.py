@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
-from scripts.lib.load.json_stream import read_array
+from scripts.lib.load.json_stream import TOO_DEEP, read_array
 from scripts.lib.load.samples import DatasetError, Sample
 from scripts.lib.load.synthetic import WordMaker
 from scripts.lib.load.tokenizers import count_tokens
@@ -176,6 +176,8 @@ def _row(line: str, path: Path, number: int) -> dict[str, Any]:
         row = json.loads(line)
     except ValueError as problem:
         raise DatasetError(f"{path}: line {number} is not JSON ({problem})") from problem
+    except RecursionError:
+        raise DatasetError(f"{path}: line {number}: {TOO_DEEP}") from None
     if not isinstance(row, dict):
         raise DatasetError(f"{path}: line {number} is not a JSON object")
     return row
@@ -188,8 +190,14 @@ def _check_time(row: dict[str, Any], path: Path, number: int) -> None:
 
 def _check_prompt(row: dict[str, Any], path: Path, number: int, endpoint: str) -> None:
     prompt, messages = row.get("prompt"), row.get("messages")
-    if isinstance(prompt, str) == isinstance(messages, list):
+    given = [value for value in (prompt, messages) if value is not None]
+    if len(given) != 1 or not isinstance(given[0], str if messages is None else list):
         raise DatasetError(f"{path}: line {number}: give either prompt (text) or messages (list)")
+    if not all(isinstance(message, dict) for message in messages or []):
+        raise DatasetError(
+            f"{path}: line {number}: messages holds what is no message; give objects such as "
+            '{"role": "user", "content": "Hello"}'
+        )
     if messages is not None and endpoint == "completions":
         raise DatasetError(
             f"{path}: line {number} has messages; set endpoint: chat in the workload"
