@@ -17,7 +17,7 @@ from scripts.lib.base.model_files import first_problem
 from scripts.lib.load.bodies import base_url
 from scripts.lib.load.processes import ClientError
 from scripts.lib.load.progress import ConsoleProgress
-from scripts.lib.load.raw_records import note_records
+from scripts.lib.load.raw_records import clear_records, note_records
 from scripts.lib.load.results import LoadResult
 from scripts.lib.load.samples import DatasetError
 from scripts.lib.load.session import LoadSession
@@ -73,6 +73,7 @@ def measure(options: argparse.Namespace) -> LoadResult:
     url = base_url(options.url)
     try:
         session.prepare()
+        clear_records(options.output)
         scrape = partial(scrape_metrics, url)
         if search is None or slo is None or slo.kv_usage_max is None:
             result = session.run(url, scrape=scrape)

@@ -44,9 +44,12 @@ def run(*arguments) -> subprocess.CompletedProcess[str]:
 def test_the_contract(tmp_path, tokenizer_folder):
     spec, output = tmp_path / "spec.json", tmp_path / "deep" / "out"
     spec.write_text(json.dumps(MINIMAL))
+    output.mkdir(parents=True)
+    (output / "metrics.csv.gz").write_bytes(b"of a former run")
     with plain_server(Manners(usage=False)) as server:
         done = run(server.url, tokenizer_folder / "tokenizer.json", spec, output)
     assert done.returncode == 0, done.stderr
+    assert not (output / "metrics.csv.gz").exists()
     printed = json.loads(done.stdout)
     assert printed == json.loads((output / "load.json").read_text())
     assert printed["records"] == {

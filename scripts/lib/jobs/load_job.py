@@ -19,8 +19,8 @@ from scripts.lib.jobs.serving import (
     serve,
 )
 from scripts.lib.load.processes import ClientError
-from scripts.lib.load.raw_records import note_records
-from scripts.lib.load.results import RECORD_FILES, LoadResult
+from scripts.lib.load.raw_records import clear_records, note_records
+from scripts.lib.load.results import LoadResult
 from scripts.lib.load.session import LoadSession
 from scripts.lib.study.specs import WorkloadSpec
 from scripts.lib.telemetry.sampler import Sampler, scrape_metrics
@@ -101,5 +101,6 @@ def _failed(served: ServedVariant, failure: Failure, origin_unix_s: float) -> Lo
 
 def clear_folder(folder: Path) -> None:
     """Remove the records of a former, perhaps interrupted, run."""
-    for name in ("load.json", *RECORD_FILES, "startup.json", "server.log"):
+    clear_records(folder)
+    for name in ("startup.json", "server.log"):
         (folder / name).unlink(missing_ok=True)

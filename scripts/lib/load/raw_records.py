@@ -33,6 +33,12 @@ def note_records(result: LoadResult, folder: Path) -> LoadResult:
     return result.model_copy(update={"records": {path.name: sha256_of(path) for path in paths}})
 
 
+def clear_records(folder: Path) -> None:
+    """Remove ``load.json`` and the raw records of a former run: none may pass for the new one's."""
+    for name in ("load.json", *RECORD_FILES):
+        (folder / name).unlink(missing_ok=True)
+
+
 class RawRecords:
     """Appends points as they are measured; use as a context manager.
 
