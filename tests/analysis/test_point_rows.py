@@ -223,6 +223,18 @@ def test_left_out_runs_are_named_with_their_session(tmp_path):
     assert row.left_out == [
         "3 of 4 repetitions stand behind the numbers, without session 2, repetition 1: late sends"
     ]
+    assert row.sessions == 2
+
+
+def test_a_session_without_a_sound_run_does_not_stand_behind_the_row(tmp_path):
+    recipe = Recipe(speeds={"bf16": Speed()}, levels=[4], sessions=3, repetitions=2)
+    for session in (1, 2, 3):
+        points = factories.simulate_session(recipe, "bf16", np.random.default_rng(session))
+        if session == 2:
+            points = [(point.model_copy(update=late()), records) for point, records in points]
+        factories.write_run(tmp_path, "bf16", "chat", points, session=session)
+    row = rows_of(tmp_path, recipe)["bf16", 4]
+    assert (row.valid, row.runs, row.sessions) == (True, 4, 2)
 
 
 def test_an_unmeasured_limit_is_not_passed(tmp_path):

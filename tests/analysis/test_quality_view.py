@@ -9,6 +9,7 @@ from scripts.lib.analysis.comparison.paired import (
     judge_paired,
     mcnemar_p,
 )
+from scripts.lib.analysis.comparison.quality_need import compared_items, more_items
 from scripts.lib.analysis.comparison.quality_view import build_quality
 from scripts.lib.quality.results import QualityResult
 from tests import factories
@@ -119,6 +120,16 @@ def test_failed_requests_are_neither_lost_nor_gained():
     assert view.variant == "int8-w8a8"
     assert view.lost == 0
     assert sum(axis.items for axis in view.axes) == 39
+
+
+def test_items_that_the_baseline_did_not_answer_are_no_evidence():
+    """Of 40 items 20 have two grades: the answer to "how many more" counts from those."""
+    skip = {item.id: "HTTP 500" for item in factories.probe_items(set(), per_axis=5)[::2]}
+    results = {"bf16": result("bf16", skip=skip), "int8-w8a8": result("int8-w8a8")}
+    view = build_quality(STUDY, results, {})[1]
+    assert (sum(axis.items for axis in view.axes), view.paired) == (40, 20)
+    assert more_items(view, STUDY.quality) == items_needed(0.05) - 20
+    assert compared_items(view.model_copy(update={"paired": None})) == 40, "older summaries"
 
 
 def test_no_quality_is_a_reason():

@@ -31,7 +31,7 @@ MEASURED = {
 }
 
 
-def decision(version="0.32.0", **keys):
+def decision(version="0.32.0", views=None, **keys):
     study = make_study({"bf16": {}, "int8": {}}, **keys)
     points = [row("int8", 1, **MEASURED), row("int8", 8, **MEASURED)]
     material = make_material(
@@ -39,6 +39,7 @@ def decision(version="0.32.0", **keys):
         points=points,
         failures=[failure("bf16")],
         startups={"int8": startup("int8", version)},
+        **({"quality": views} if views else {}),
     )
     made = decide(material)
     assert made.variant == "int8"
@@ -88,6 +89,13 @@ def test_conditions_no_metric_tells_are_words_only():
     assert kernel.expression is None
     assert "SomeKernel" in kernel.words
     assert "lose more than 2 of 48 items" in condition(made, "Quality falls").words
+
+
+def test_the_allowed_loss_counts_the_items_with_two_grades():
+    views = [quality("bf16", "baseline"), quality("int8", "non-inferior")]
+    views[1] = views[1].model_copy(update={"paired": 20})
+    made = decision(views=views)
+    assert "lose more than 1 of 20 items" in condition(made, "Quality falls").words
 
 
 def test_no_recommendation_no_conditions():

@@ -102,6 +102,7 @@ class PointRow(Strict):
     level: float = Field(description="Concurrency, or requests/s; 0 for ramp and trace.")
     origin: Literal["plan", "slo_search"] = "plan"
     runs: int = Field(description="Runs (repetitions x sessions) behind the row's numbers.")
+    sessions: int = Field(default=1, description="Server starts that those runs come from.")
     left_out: list[str] = Field(
         default=[], description="A sentence for each run that is not in the numbers, and why."
     )
@@ -195,6 +196,11 @@ class QualityView(Strict):
     similarity: Value
     lost: int
     gained: int
+    paired: int | None = Field(
+        default=None,
+        description="Items with a grade for both this variant and the baseline: those that can "
+        "be lost or gained. None: not told.",
+    )
     p_value: float | None = Field(description="Exact McNemar against the baseline, two-sided.")
     difference_low: float | None
     difference_high: float | None

@@ -18,6 +18,14 @@ def is_compared(view: QualityView) -> bool:
     return any(axis.baseline_passed is not None for axis in view.axes)
 
 
+def compared_items(view: QualityView) -> int:
+    """Return how many items have a grade on both sides, those that were lost or gained among them.
+
+    Summaries that do not tell it count the variant's own graded items.
+    """
+    return sum(axis.items for axis in view.axes) if view.paired is None else view.paired
+
+
 def items_for_proof(pair: Paired, margin: float) -> int | None:
     """Return how many items in all would prove non-inferiority if the shares stayed as seen.
 
@@ -49,7 +57,7 @@ def more_items(view: QualityView, quality: Quality) -> int | None:
     """Return how many more items an undecided variant needs; None: more would not prove it."""
     if not is_compared(view):
         return None
-    items = sum(axis.items for axis in view.axes)
+    items = compared_items(view)
     pair = Paired(items, view.lost, view.gained)
     needed = items_for_proof(pair, quality.non_inferiority_margin) if items else None
     return None if needed is None else max(1, needed - items)

@@ -158,6 +158,7 @@ def _view(
         else Value(missing=ASKED_DIFFERENTLY if differences else NO_BASELINE_ANSWERS),
         lost=len(lost),
         gained=len(gained),
+        paired=len(graded),
         p_value=None,
         difference_low=None,
         difference_high=None,

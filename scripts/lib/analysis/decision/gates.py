@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scripts.lib.analysis.comparison.quality_need import is_compared, need_words
+from scripts.lib.analysis.comparison.quality_need import (
+    compared_items,
+    is_compared,
+    need_words,
+)
 from scripts.lib.analysis.decision.operating import judged_rows, operating_row
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.summary import Gate, PointRow, QualityView
@@ -169,7 +173,7 @@ def quality(material: Material, variant: str) -> Gate:
 
 
 def _flips(view: QualityView) -> str:
-    items = sum(axis.items for axis in view.axes)
+    items = compared_items(view)
     words = f"{view.lost} lost and {view.gained} gained of {items} items"
     if view.difference_low is None or view.difference_high is None:
         return words

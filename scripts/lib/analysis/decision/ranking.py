@@ -139,8 +139,7 @@ def tied(material: Material, ranking: Ranking, a: str, b: str) -> str | None:
     if verdict is True:
         return f"the comparison of repeats finds no difference (ratio {number(ratio)})"
     runs = [min(row.runs for row in ranking.rows[v].values()) for v in (a, b)]
-    loads = [material.loads.get((v, w), ()) for v in (a, b) for w in ranking.rows[v]]
-    sessions = min(sum(load.failure is None for load in each) for each in loads)
+    sessions = min(row.sessions for v in (a, b) for row in ranking.rows[v].values())
     share, source = tolerance(material, metric, (runs[0], runs[1]), sessions)
     if abs(math.log(ratio)) <= math.log1p(share):
         return f"they differ by {percent(abs(ratio - 1))} ({source})"

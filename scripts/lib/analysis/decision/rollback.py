@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from scripts.lib.analysis.comparison.quality_need import is_compared
+from scripts.lib.analysis.comparison.quality_need import compared_items, is_compared
 from scripts.lib.analysis.material import Material
 from scripts.lib.analysis.summary import PointRow, Rollback
 from scripts.lib.analysis.thresholds import ASSUMED_NOISE
@@ -254,7 +254,7 @@ def _quality(material: Material, variant: str) -> Iterator[Rollback]:
         return
     if not is_compared(view):
         return
-    items = sum(axis.items for axis in view.axes)
+    items = compared_items(view)
     allowed = int(quality.non_inferiority_margin * items)
     yield Rollback(
         name="Quality falls",
