@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from scripts.lib.analysis.comparison.comparisons import (
+    Samples,
     compare,
     is_higher_better,
     noise_floor,
+    noise_of_variants,
     samples_of,
 )
 from scripts.lib.analysis.points.digest import digest_runs
@@ -74,6 +76,22 @@ def test_equal_variants_stay_equal_when_some_were_disturbed(recorded, variants, 
     assert different <= 9
 
 
+def test_noise_is_known_where_the_baseline_was_not_measured():
+    """Else the others would be tested as if they were equally noisy."""
+    rng = np.random.default_rng(3)
+
+    def repeats(spread):
+        return Samples([list(rng.lognormal(0, spread, 3))])
+
+    places = [{"b": repeats(0.01), "c": repeats(0.1), "d": repeats(0.01)} for _ in range(40)]
+    places[0].pop("b")
+    noise = noise_of_variants(places, "a")
+    assert noise["c"] == 1, "measured at most places, the first of them"
+    assert 1 / 250 < noise["b"] < 1 / 40
+    assert noise == noise_of_variants(places, "c")
+    assert noise_of_variants([], "a") == {}
+
+
 def test_unequal_numbers_of_sessions_are_compared_run_by_run(recorded):
     """Three sessions against two: both sides are single runs, so the band of restarts holds."""
     rng = np.random.default_rng(4)
@@ -116,12 +134,12 @@ def test_a_tie_and_an_undecided_say_what_they_may_have_missed(recorded):
     assert noisy.detectable > 0.1
     assert noisy.repeats_needed > noisy.repeats == 3
     assert noisy.why.endswith(
-        f"; 3 repetitions may miss less than {np.ceil(100 * noisy.detectable):.0f} %; "
-        f"{noisy.repeats_needed} would show 10 %"
+        f"; with 3 repetitions a difference under {np.ceil(100 * noisy.detectable):.0f} % can go "
+        f"unseen; {noisy.repeats_needed} would show one of 10 %"
     )
     calm = next(c for c in found if c.outcome == "tie" and c.detectable < 0.09)
     assert calm.detectable > 0.07
-    assert calm.why.endswith("3 repetitions may miss less than 8 %")
+    assert calm.why.endswith("; with 3 repetitions a difference under 8 % can go unseen")
 
 
 @pytest.mark.parametrize(
@@ -129,17 +147,26 @@ def test_a_tie_and_an_undecided_say_what_they_may_have_missed(recorded):
     [
         (
             {"detectable": 0.132, "repeats_needed": 9},
-            "3 sessions may miss less than 14 %; 9 would show 10 %",
+            "with 3 sessions a difference under 14 % can go unseen; 9 would show one of 10 %",
         ),
         (
             {"detectable": 0.9, "repeats_needed": None},
-            "3 sessions may miss less than 90 %; over 200 would show 10 %",
+            "with 3 sessions a difference under 90 % can go unseen; "
+            "over 200 would show one of 10 %",
         ),
         (
             {"detectable": 10.75, "repeats_needed": None},
-            "3 sessions may miss even a factor of 12; over 200 would show 10 %",
+            "with 3 sessions even a factor of 12 can go unseen; over 200 would show one of 10 %",
         ),
-        ({"detectable": 0.0712, "repeats_needed": 3}, "3 sessions may miss less than 8 %"),
+        (
+            {"detectable": 0.0712, "repeats_needed": 3},
+            "with 3 sessions a difference under 8 % can go unseen",
+        ),
+        (
+            {"detectable": 0.0712, "repeats": 1, "repeats_of": "repetitions"},
+            "with 1 repetition a difference under 8 % can go unseen",
+        ),
+        ({"detectable": 0.0712, "repeats": None}, "a difference under 8 % can go unseen"),
         ({"detectable": None, "repeats_needed": None}, ""),
         ({"outcome": "better", "detectable": 0.132, "repeats_needed": 9}, ""),
     ],

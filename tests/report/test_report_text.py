@@ -548,7 +548,7 @@ def test_a_tie_says_beside_its_number_what_it_may_have_missed():
     raw = sample()
     told = {"repeats": 3, "detectable": 0.132, "repeats_needed": 9}
     raw["comparisons"] = [one | {"outcome": "tie"} | told for one in raw["comparisons"]]
-    sentence = "3 repetitions may miss less than 14 %; 9 would show 10 %"
+    sentence = "with 3 repetitions a difference under 14 % can go unseen; 9 would show one of 10 %"
     assert sentence in render_markdown(build_report(Summary.model_validate(raw)))
     raw["comparisons"] = [one | {"outcome": "better"} for one in raw["comparisons"]]
     assert sentence not in render_markdown(build_report(Summary.model_validate(raw)))

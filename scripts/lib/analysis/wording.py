@@ -91,14 +91,22 @@ def metric_words(metric: str) -> str:
 def reach_words(found: Comparison) -> str:
     """Say which difference a tie or an undecided comparison may have missed; else nothing.
 
-    E.g. ``3 repetitions may miss less than 14 %; 9 would show 10 %``.
+    E.g. ``with 3 repetitions a difference under 14 % can go unseen; 9 would show one of 10 %``.
     """
     if found.outcome in ("better", "worse") or found.detectable is None:
         return ""
     share = math.ceil(100 * found.detectable)
-    missed = f"less than {share} %" if share < 100 else f"even a factor of {1 + share / 100:.0f}"
-    words = f"{found.repeats} {found.repeats_of} may miss {missed}"
+    factor = f"even a factor of {1 + share / 100:.0f}"
+    unseen = f"a difference under {share} %" if share < 100 else factor
+    words = f"{_repeats_words(found)}{unseen} can go unseen"
     if share <= 10:
         return words
     needed = "over 200" if found.repeats_needed is None else f"{found.repeats_needed}"
-    return f"{words}; {needed} would show 10 %"
+    return f"{words}; {needed} would show one of 10 %"
+
+
+def _repeats_words(found: Comparison) -> str:
+    if found.repeats is None:
+        return ""
+    unit = found.repeats_of if found.repeats != 1 else found.repeats_of.removesuffix("s")
+    return f"with {found.repeats} {unit} "

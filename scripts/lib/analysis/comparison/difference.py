@@ -175,7 +175,10 @@ class Reach:
     """What a comparison with this noise can show."""
 
     detectable: float
-    """Smallest relative difference that nine of ten equal studies would call."""
+    """Smallest relative increase that nine of ten equal studies would call.
+
+    A fall of equal size on the log scale is smaller in percent: 14 % up is 12 % down.
+    """
     repeats_needed: int | None
     """Repeats a side that would show the difference asked for; None: beyond 200."""
 
