@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from scripts.lib.study.checks import find_errors, find_warnings
 from scripts.lib.study.models import Study
+from scripts.lib.study.refusals import find_absent_folders
 from scripts.lib.study.sentences import sentence
 
 Check = Callable[[Mapping[str, Any], Path], Iterable[str]]
@@ -77,7 +78,7 @@ def check_study(
     problems += [problem for check in further for problem in check(raw, project)]
     if problems or study is None:
         raise StudyError(list(dict.fromkeys(problems)))
-    return LoadedStudy(study, find_warnings(study))
+    return LoadedStudy(study, [*find_absent_folders(raw, project), *find_warnings(study)])
 
 
 class _UniqueKeys(yaml.SafeLoader):

@@ -87,17 +87,34 @@ def _unquantizable(raw: Raw) -> Iterator[str]:
 
 
 def _folders_without_a_model(raw: Raw, project: Path) -> Iterator[str]:
+    for where, folder in _model_folders(raw):
+        if _holds_no_model(folder, project):
+            yield (
+                f"{where} is {show(folder)}, where there is no config.json; give the folder of a "
+                "model, from the project"
+            )
+
+
+def find_absent_folders(raw: Raw, project: Path) -> Iterator[str]:
+    """Yield a sentence for each model that is not on this machine: planned elsewhere, it may be."""
+    for where, folder in _model_folders(raw):
+        if _is_absent(folder, project):
+            yield (
+                f"{where} is {show(folder)}, which is not on this machine: it can be planned here, "
+                "and measured where that folder is"
+            )
+
+
+def _model_folders(raw: Raw) -> Iterator[tuple[str, str]]:
+    """Yield where a study names the folder of a model, and the folder."""
     for name, checkpoint in section(raw, "checkpoints").items():
         kind = _kind(checkpoint)
         dummy = checkpoint.get("dummy")
         key, folder = "path", checkpoint.get("path") if kind == "path" else None
         if kind == "dummy" and isinstance(dummy, dict):
             key, folder = "dummy.config", dummy.get("config")
-        if isinstance(folder, str) and not _has_config(folder, project):
-            yield (
-                f"checkpoints.{name}.{key} is {show(folder)}, where there is no config.json; give "
-                "the folder of a model, from the project"
-            )
+        if isinstance(folder, str):
+            yield f"checkpoints.{name}.{key}", folder
 
 
 def _kind(checkpoint: dict[str, Any]) -> str | None:
@@ -106,10 +123,23 @@ def _kind(checkpoint: dict[str, Any]) -> str | None:
     return given[0] if len(given) == 1 else None
 
 
-def _has_config(folder: str, project: Path) -> bool:
+def _holds_no_model(folder: str, project: Path) -> bool:
+    """Say if the folder is here without a model, or cannot be anywhere."""
     try:
-        return (project / Path(folder).expanduser() / "config.json").is_file()
-    except (OSError, ValueError, RuntimeError):  # too long, a NUL, the home of nobody
+        path = project / Path(folder).expanduser()
+        return path.exists() and not (path / "config.json").is_file()
+    except RuntimeError:  # the home of somebody who is not known here
+        return False
+    except (OSError, ValueError):  # too long, a NUL
+        return True
+
+
+def _is_absent(folder: str, project: Path) -> bool:
+    try:
+        return not (project / Path(folder).expanduser()).exists()
+    except RuntimeError:
+        return True
+    except (OSError, ValueError):
         return False
 
 
