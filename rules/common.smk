@@ -44,7 +44,7 @@ def read_the_study():
             study_file(),
             PROJECT,
             workflow.config_settings.config,
-            further=[find_file_problems],
+            further=[find_file_problems] if workflow.is_main_process else [],
         )
     except StudyError as error:
         raise WorkflowError("The study cannot be run:", *error.problems)
@@ -80,6 +80,7 @@ SERVING_CODE = code(
     "lib/engine/server.py",
     "lib/engine/flags.py",
     "lib/jobs/serving.py",
+    "lib/jobs/attached.py",
 )
 NOT_MEASURING = (
     "benchmark_file.py",

@@ -68,6 +68,14 @@ def test_faults_of_files_and_values_stop_before_any_job(workspace):
     assert not workspace.results.exists()
 
 
+def test_only_the_first_process_reads_the_files_of_a_study(workspace):
+    """A prompt file of gigabytes is looked at once, not by every job's own Snakemake."""
+    (workspace.root / "config/probes/tiny.jsonl").write_text('{"id": "x"}\n')
+    assert workspace.snakemake("-n").returncode != 0
+    done = workspace.snakemake("-n", "--mode", "subprocess")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_nothing_of_a_study_is_left_when_it_is_cleaned(finished):
     done = make(finished, "clean_results", "STUDY=config/study.yaml")
     assert done.returncode == 0, done.stdout + done.stderr
