@@ -26,8 +26,9 @@ class _Run:
 class BoundarySearch:
     """Remembers what each concurrency showed, and says which one to try next.
 
-    A concurrency is judged over all its runs by the judge of the tables, so that points are
-    added where the report sees the boundary.
+    A concurrency is judged by the judge of the tables over all its runs of this session, so that
+    points are added where the report sees the boundary. With several sessions the report judges
+    over the runs of all of them, and may see it elsewhere.
     """
 
     def __init__(self, slo: Slo, search: SloSearch) -> None:
