@@ -298,6 +298,18 @@ def read_log(path: Path) -> LogFacts:
     return reader.facts()
 
 
+def read_log_if_any(path: Path) -> LogFacts:
+    """Read a log file that may have nothing to read yet: then it tells no facts.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    try:
+        return read_log(path)
+    except ValueError:
+        return LogFacts()
+
+
 def read_log_text(text: str) -> LogFacts:
     """Read a log that is in memory.
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from scripts.lib.base.console import Console, JobError
 from scripts.lib.base.files import write_json
 from scripts.lib.engine.startup import Failure, Startup
+from scripts.lib.jobs.attached import model_name
 from scripts.lib.jobs.progress import JobProgress
 from scripts.lib.jobs.serving import (
     ServedVariant,
     Serving,
     StartFailed,
     death_of,
-    model_name,
     serve,
 )
 from scripts.lib.load.processes import ClientError
@@ -48,7 +48,7 @@ def measure_load(
     origin_unix_s = time.time()
     loading = LoadSession(
         spec.workload,
-        model=model_name(served),
+        model=model_name(served.engine, served.name),
         tokenizer=served.model_folder,
         project=served.project,
         output=served.folder,

@@ -26,9 +26,10 @@ from scripts.lib.engine.flags import (
     set_variables,
 )
 from scripts.lib.engine.gpus import reserve_gpus
-from scripts.lib.engine.log_reader import read_log
+from scripts.lib.engine.log_reader import read_log, read_log_if_any
 from scripts.lib.engine.server import Server, ServerFailed, answers
 from scripts.lib.engine.startup import Failure, LogFacts, Startup
+from scripts.lib.jobs.attached import attach, model_name
 from scripts.lib.load.bodies import base_url
 from scripts.lib.study.models import Engine, Variant
 from scripts.lib.study.specs import EngineSpec, VariantSpec
@@ -160,8 +161,11 @@ def serve(
         JobError: it was killed from outside, or cannot be started at all.
     """
     if served.engine.address:
-        while_loading(base_url(served.engine.address))
-        yield _attach(served)
+        url = base_url(served.engine.address)
+        while_loading(url)
+        model = model_name(served.engine, served.name)
+        startup = attach(served.engine, served.name, folder=served.folder, project=served.project)
+        yield Serving(url, model, startup, [])
         return
     gpus_needed = 0 if served.engine.is_cpu_build else served.variant.gpus
     with reserve_gpus(gpus_needed, console.say) as gpus, _server(served, gpus) as server:
@@ -251,7 +255,7 @@ def _wait(
         error = failed
         last_line = _last_line(server.log)  # before our own interrupt adds its words
         server.stop()
-    facts = _facts(server.log)
+    facts = read_log_if_any(server.log)
     failure = _failure(error, facts, last_line) if error else None
     startup = Startup(
         variant=served.name,
@@ -297,70 +301,6 @@ def _ended_sentence(status: int | None) -> str:
         f"the server was stopped from outside ({how or 'it ended in good order'}); run the same "
         "command again to go on"
     )
-
-
-def model_name(served: ServedVariant) -> str:
-    """Return the name under which the server knows the model.
-
-    A server that we start gets the variant's name; one at an address is asked.
-
-    Raises:
-        JobError: the server at the address does not answer, or serves another model.
-    """
-    if not served.engine.address:
-        return served.name
-    address = base_url(served.engine.address)
-    try:
-        answer = httpx.get(f"{address}/v1/models", timeout=10, trust_env=False)
-        answer.raise_for_status()
-        names = [str(model["id"]) for model in answer.json()["data"]]
-    except (httpx.HTTPError, KeyError, ValueError) as error:
-        raise JobError(
-            f"engine.address {address} does not answer as an OpenAI server ({error}); start it"
-        ) from None
-    wanted = served.engine.served_model_name or (names[0] if names else served.name)
-    if wanted not in names:
-        raise JobError(
-            f'engine.address {address} serves {", ".join(names)}, not "{wanted}"; give '
-            "engine.served_model_name one of these, or leave it out"
-        )
-    return wanted
-
-
-def _attach(served: ServedVariant) -> Serving:
-    """Use a server that already runs; nothing is started or stopped."""
-    name = model_name(served)
-    log = served.project / served.engine.log if served.engine.log else None
-    served.folder.mkdir(parents=True, exist_ok=True)
-    (served.folder / "server.log").write_bytes(_bytes_of(log) if log else b"")
-    startup = Startup(
-        variant=served.name,
-        command=[],
-        environment={},
-        started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        ready_s=None,
-        ready=True,
-        facts=_facts(log) if log else LogFacts(ready=True),
-    )
-    write_json(served.folder / "startup.json", startup)
-    return Serving(base_url(str(served.engine.address)), name, startup, [])
-
-
-def _bytes_of(log: Path) -> bytes:
-    try:
-        return log.read_bytes()
-    except OSError as error:
-        raise JobError(
-            f"engine.log {log} cannot be read ({error.strerror}); give the log file of the server "
-            "at engine.address, or leave it out"
-        ) from None
-
-
-def _facts(log: Path) -> LogFacts:
-    try:
-        return read_log(log)
-    except ValueError:  # an empty log: the text says nothing
-        return LogFacts()
 
 
 def _free_port() -> int:
