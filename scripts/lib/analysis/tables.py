@@ -83,28 +83,41 @@ def write_tables(folder: Path, analysis: Analysis) -> list[Path]:
 def points_table(rows: Sequence[PointRow]) -> pd.DataFrame:
     """Return one line per variant and load point: each metric and why it is missing."""
     names = list(dict.fromkeys(name for row in rows for name in row.metrics))
-    lines = [
-        {
-            "workload": row.workload,
-            "variant": row.variant,
-            "stamp": row.stamp,
-            "kind": row.kind,
-            "level": row.level,
-            "origin": row.origin,
-            "runs": row.runs,
-            **_counts(row),
-            "valid": row.valid,
-            "slo_pass": row.slo_pass,
-            "slo_failed": "; ".join(row.slo_failed),
-            "invalid_reasons": "; ".join(row.invalid_reasons),
-            "left_out": "; ".join(row.left_out),
-            "warnings": "; ".join(row.warnings),
-            "sources": " ".join(row.sources),
-            **_cells({name: row.metrics[name] for name in names if name in row.metrics}),
-        }
-        for row in rows
+    checks = [
+        pa.Check(
+            lambda t: ~(t["requests_completed"] > t["requests_sent"]).fillna(False),
+            error="more requests completed than were sent",
+        ),
+        *(_one_of_both(name) for name in [*COUNTS, *names]),
     ]
-    columns: dict[str, pa.Column] = {
+    unique = ["workload", "variant", "kind", "level"]
+    lines = [_points_line(row, names) for row in rows]
+    return _checked("points.csv", lines, _points_columns(names), checks, unique)
+
+
+def _points_line(row: PointRow, metrics: Sequence[str]) -> dict[str, Any]:
+    return {
+        "workload": row.workload,
+        "variant": row.variant,
+        "stamp": row.stamp,
+        "kind": row.kind,
+        "level": row.level,
+        "origin": row.origin,
+        "runs": row.runs,
+        **_counts(row),
+        "valid": row.valid,
+        "slo_pass": row.slo_pass,
+        "slo_failed": "; ".join(row.slo_failed),
+        "invalid_reasons": "; ".join(row.invalid_reasons),
+        "left_out": "; ".join(row.left_out),
+        "warnings": "; ".join(row.warnings),
+        "sources": " ".join(row.sources),
+        **_cells({name: row.metrics[name] for name in metrics if name in row.metrics}),
+    }
+
+
+def _points_columns(metrics: Sequence[str]) -> dict[str, pa.Column]:
+    return {
         "workload": NAME,
         "variant": NAME,
         "stamp": TEXT,
@@ -117,17 +130,8 @@ def points_table(rows: Sequence[PointRow]) -> pd.DataFrame:
         "valid": pa.Column("boolean"),
         "slo_pass": YES_NO,
         **dict.fromkeys(("slo_failed", "invalid_reasons", "left_out", "warnings", "sources"), TEXT),
-        **_value_columns(names),
+        **_value_columns(metrics),
     }
-    checks = [
-        pa.Check(
-            lambda t: ~(t["requests_completed"] > t["requests_sent"]).fillna(False),
-            error="more requests completed than were sent",
-        ),
-        *(_one_of_both(name) for name in [*COUNTS, *names]),
-    ]
-    unique = ["workload", "variant", "kind", "level"]
-    return _checked("points.csv", lines, columns, checks, unique)
 
 
 COUNTS = ("requests_sent", "requests_completed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from scripts.lib.base.console import Console, JobError
@@ -44,8 +45,7 @@ def measure_load(
     Raises:
         JobError: if the run was interrupted from outside and should be repeated.
     """
-    origin = time.monotonic()
-    origin_unix_s = time.time()
+    origin, origin_unix_s = time.monotonic(), time.time()
     loading = LoadSession(
         spec.workload,
         model=model_name(served.engine, served.name),
@@ -57,27 +57,38 @@ def measure_load(
         progress=JobProgress(console),
         origin=origin,
     )
-    try:
-        with serve(served, console, while_loading=lambda _: loading.prepare()) as serving:
-            refused = after_start(serving.startup)
-            if refused is not None:
-                console.say(f"not measured: {refused.hint}")
-                result = _failed(served, refused, origin_unix_s)
-            else:
-                result = _run(serving, served, loading, origin)
-    except StartFailed as error:
-        console.say(f"the server did not start: {error}")
-        result = _failed(served, error.failure, origin_unix_s)
-    except ClientError as error:
-        raise JobError(f"{error}; run the same command again to go on") from error
-    finally:
-        loading.close()
-    result = result.model_copy(
+    with closing(loading):
+        found = _serve_and_run(served, loading, origin, console, after_start)
+    if isinstance(found, Failure):
+        found = LoadResult(points=[], model=served.name, origin_unix_s=origin_unix_s, failure=found)
+    result = found.model_copy(
         update={"variant": served.name, "workload": spec.name, "session": session}
     )
     result = note_records(result, served.folder)
     write_json(served.folder / "load.json", result)
     return result
+
+
+def _serve_and_run(
+    served: ServedVariant,
+    loading: LoadSession,
+    origin: float,
+    console: Console,
+    after_start: AfterStart,
+) -> LoadResult | Failure:
+    """Return what was measured, or why nothing was."""
+    try:
+        with serve(served, console, while_loading=lambda _: loading.prepare()) as serving:
+            refused = after_start(serving.startup)
+            if refused is None:
+                return _run(serving, served, loading, origin)
+            console.say(f"not measured: {refused.hint}")
+            return refused
+    except StartFailed as error:
+        console.say(f"the server did not start: {error}")
+        return error.failure
+    except ClientError as error:
+        raise JobError(f"{error}; run the same command again to go on") from error
 
 
 def _run(
@@ -93,10 +104,6 @@ def _run(
         return result.model_copy(update={"failure": death_of(serving, served)})
     kind = "attached" if serving.server is None else "started"
     return result.model_copy(update={"url_kind": kind})
-
-
-def _failed(served: ServedVariant, failure: Failure, origin_unix_s: float) -> LoadResult:
-    return LoadResult(points=[], model=served.name, origin_unix_s=origin_unix_s, failure=failure)
 
 
 def clear_folder(folder: Path) -> None:

@@ -206,13 +206,24 @@ def build_point(
         client=client_of(finished, requests, own_memory_mib=own_memory_mib),
         server=without_one_token_answers(server, server_requests, requests),
     )
+    told = _record_warnings(answers, finished)
+    return _judged(point, level, requests, server_requests, told)
+
+
+def _judged(
+    point: Point,
+    level: Level,
+    requests: Requests,
+    server_requests: int | None,
+    told: Sequence[str],
+) -> Point:
+    """Return the point with the reasons that make it invalid and its warnings, ``told`` last."""
+    sent = len(requests.ok)
     from_send = latency(_known((requests.first_token_s - requests.sent_s)[requests.ok] * 1000))
-    mismatch, doubts = server_reasons(
-        point.server, server_requests, len(sent), from_send, point.tpot_ms
-    )
+    mismatch, doubts = server_reasons(point.server, server_requests, sent, from_send, point.tpot_ms)
     capped = level.max_concurrency is not None
     reasons = [
-        *completion_reasons(len(sent), int(requests.ok.sum()), point.errors),
+        *completion_reasons(sent, int(requests.ok.sum()), point.errors),
         *client_reasons(
             point.client, point.ttft_ms, point.e2el_ms, open_loop=level.open_loop, capped=capped
         ),
@@ -228,7 +239,7 @@ def build_point(
         update={
             "valid": not reasons,
             "invalid_reasons": reasons,
-            "warnings": [*shape, *doubts, *_record_warnings(answers, finished)],
+            "warnings": [*shape, *doubts, *told],
         }
     )
 
