@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from scripts.lib.base.again import ask_again
 from scripts.lib.base.command_line import run_main
-from scripts.lib.base.console import Console, run_job
+from scripts.lib.base.console import Console, JobError, run_job
 from scripts.lib.base.files import write_json
 from scripts.lib.base.model_files import read_model
 from scripts.lib.quality.completions import read_lines
@@ -30,8 +31,11 @@ def main(arguments: list[str] | None = None) -> int:
     def job() -> None:
         asked = read_model(options.asked, AskedProbes)
         items = load_probes(read_model(options.probes, ProbesSpec).quality.probes, Path.cwd())
-        records = [record for _, record in read_lines(options.completions)]
-        result = grade_records(asked, items, records)
+        try:
+            records = [record for _, record in read_lines(options.completions)]
+            result = grade_records(asked, items, records)
+        except ValueError as error:
+            raise JobError(f"{error}; {ask_again(options.asked.parent)}") from error
         write_json(options.output, result)
         passed = sum(item.passed is True for item in result.items)
         console.say(asked.not_applicable or f"{passed} of {len(result.items)} probes passed")

@@ -202,6 +202,9 @@ def test_variants_asked_in_different_ways_are_not_compared(settings, files, said
     view = asked(settings, files)
     assert view.outcome == "undecided"
     assert said in view.words
+    folder = f"results/{STUDY.study}/quality"
+    again = f" --forcerun {folder}/bf16/asked.json {folder}/int8-w8a8/asked.json"
+    assert view.words.endswith(again)
     assert (view.lost, view.gained, view.p_value, view.examples) == (0, 0, None, [])
     assert view.task_success.value is not None
     assert "another way" in view.similarity.missing
@@ -210,3 +213,9 @@ def test_variants_asked_in_different_ways_are_not_compared(settings, files, said
 def test_where_imported_answers_come_from_is_no_setting():
     told = {"source": "a table", "similarity_to_baseline": {"fact-0": 0.5}}
     assert asked(ASKED | told).lost == 2
+
+
+def test_imported_answers_cannot_be_asked_again():
+    view = asked({"source": "a table", "seed": 1})
+    assert "another way" in view.words
+    assert view.words.endswith("are not compared.")

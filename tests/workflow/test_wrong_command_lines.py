@@ -126,6 +126,25 @@ def test_a_lost_record_is_said_and_the_command_given_brings_it_back(finished):
     assert "is missing" not in finished.snakemake("-n").stderr
 
 
+def test_answers_that_cannot_be_used_are_said_and_the_command_given_asks_again(finished):
+    folder = finished.results / "quality/one"
+    asked, report = folder / "asked.json", finished.results / "report/report.html"
+    before = [path.stat().st_mtime_ns for path in (asked, report)]
+    (folder / "completions.jsonl.gz").write_bytes(b"")
+    done = finished.snakemake("--forcerun", "grade_quality")
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert "the completions of one are not those of the probe files; ask the probes again" in said
+    words = said.partition("snakemake --configfile STUDY.yaml --cores 1 ")[2].split("\n")[0]
+    other = (finished.results / "quality/two/asked.json").relative_to(finished.root)
+    assert finished.planned(*words.split(), other.as_posix())["probe_quality"] == 2
+    done = finished.snakemake(*words.split())
+    assert done.returncode == 0, done.stdout + done.stderr
+    after = [path.stat().st_mtime_ns for path in (asked, report)]
+    assert all(new > old for new, old in zip(after, before, strict=True))
+    assert finished.planned() == {}
+
+
 def test_what_is_measured_is_noted_by_its_hash(finished_root):
     folder = finished_root / "results/fake/runs/two/short/session1"
     noted = json.loads((folder / "load.json").read_text())["records"]

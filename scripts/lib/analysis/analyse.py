@@ -19,6 +19,7 @@ from scripts.lib.analysis.points.wholeness import RecordError
 from scripts.lib.analysis.stamps import stamp_of
 from scripts.lib.analysis.summary import FailureRow, Timeline
 from scripts.lib.analysis.tables import Analysis
+from scripts.lib.base.again import ask_again
 from scripts.lib.base.model_files import Model, read_model
 from scripts.lib.engine.startup import Startup
 from scripts.lib.plan.models import Plan, Verdict
@@ -128,7 +129,7 @@ def read_prompts(folder: Path) -> dict[str, str]:
         try:
             records = [record for _, record in read_lines(path)]
         except ValueError as error:
-            raise RecordError(f"{error}; ask the probes again") from None
+            raise RecordError(f"{error}; {ask_again(path.parent)}") from None
         for record in records:
             for message in record.get("messages") or []:
                 if message.get("role") == "user":

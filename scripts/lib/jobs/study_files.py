@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from scripts.lib.base.again import measure_again
 from scripts.lib.base.files import read_json
 from scripts.lib.load.prompt_files import check_prompt_file
-from scripts.lib.load.raw_records import measure_again
 from scripts.lib.load.samples import DatasetError
 from scripts.lib.quality.probes import read_probe_files
 from scripts.lib.study.checks import probe_files

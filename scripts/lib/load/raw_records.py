@@ -16,14 +16,6 @@ from scripts.lib.load.points import Sent, input_tokens_of
 from scripts.lib.load.results import RECORD_FILES, LoadResult
 
 
-def measure_again(folder: Path) -> str:
-    """Return the fix for a record that is lost: from a copy, or by measuring its session again."""
-    return (
-        "put it back from a copy, or measure its session again: snakemake --configfile STUDY.yaml "
-        f"--cores 1 --forcerun {folder / 'load.json'}"
-    )
-
-
 def note_records(result: LoadResult, folder: Path) -> LoadResult:
     """Return the result with the SHA-256 of each raw record in ``folder``, now that all are there.
 

@@ -74,10 +74,7 @@ def grade_records(
     if asked.not_applicable is not None:
         return QualityResult(**asked.model_dump(), items=[])
     if [record.get("id") for record in records] != [item.id for item in items]:
-        raise ValueError(
-            f"the completions of {asked.variant} are not those of the probe files; "
-            "ask the probes again: delete asked.json beside them"
-        )
+        raise ValueError(f"the completions of {asked.variant} are not those of the probe files")
     graded = [_item_result(item, record) for item, record in zip(items, records, strict=True)]
     return QualityResult(**asked.model_dump(), items=graded)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from scripts.lib.analysis.comparison.paired import Paired, items_needed, judge_paired
 from scripts.lib.analysis.statistics import share_value
 from scripts.lib.analysis.summary import AxisQuality, QualityView, Value
+from scripts.lib.base.again import ask_again
 from scripts.lib.quality.compare import (
     ItemComparison,
     asked_differently,
@@ -18,6 +20,8 @@ from scripts.lib.study.models import Study
 
 MAX_EXAMPLES = 12
 DEFAULT_MARGIN = 0.05
+IMPORTED = "source"
+"""The setting that says where imported answers come from."""
 MAX_DIFFERENCES = 4
 ASKED_DIFFERENTLY = "it was asked in another way than the baseline"
 NO_BASELINE_ANSWERS = "the baseline has no answers to compare with"
@@ -82,6 +86,10 @@ def build_quality(
             views.append(_empty(name, stamp, result.not_applicable, reason))
         else:
             view = _view(result, baseline, margin, name == study.baseline, prompts or {})
+            differences = _differences(result, baseline)
+            if baseline and differences:
+                words = _differently_words(differences, _fix(study, result, baseline))
+                view = view.model_copy(update={"outcome": "undecided", "words": words})
             views.append(view.model_copy(update={"stamp": stamp}))
     return views
 
@@ -139,7 +147,7 @@ def _view(
     is_baseline: bool,
     prompts: Mapping[str, str],
 ) -> QualityView:
-    differences = asked_differently(result, baseline) if baseline and baseline.items else []
+    differences = _differences(result, baseline)
     pairs = pair_items(result, None if differences else baseline)
     graded = [pair for pair in pairs if pair.both_graded]
     lost = [pair for pair in graded if pair.outcome == "lost"]
@@ -167,22 +175,30 @@ def _view(
         examples=_examples([*lost, *gained], prompts),
         source=f"quality/{result.variant}/quality.json",
     )
-    if differences and not is_baseline:
-        return view.model_copy(
-            update={"outcome": "undecided", "words": _differently_words(differences)}
-        )
     if is_baseline or not graded:
         return view
     return view.model_copy(update=_judged(Paired(len(graded), len(lost), len(gained)), margin))
 
 
-def _differently_words(differences: Sequence[str]) -> str:
+def _differences(result: QualityResult, baseline: QualityResult | None) -> list[str]:
+    return asked_differently(result, baseline) if baseline and baseline.items else []
+
+
+def _fix(study: Study, result: QualityResult, baseline: QualityResult) -> str:
+    """Return how to ask both alike; "" for imported answers, which nobody asks here."""
+    if IMPORTED in result.settings or IMPORTED in baseline.settings:
+        return ""
+    quality = Path("results", study.study, "quality")
+    return f" To {ask_again(quality / baseline.variant, quality / result.variant)}"
+
+
+def _differently_words(differences: Sequence[str], fix: str) -> str:
     said = "; ".join(differences[:MAX_DIFFERENCES])
     more = len(differences) - MAX_DIFFERENCES
     rest = f"; and {more} more" if more > 0 else ""
     return (
         f"{ASKED_DIFFERENTLY[:1].upper()}{ASKED_DIFFERENTLY[1:]} ({said}{rest}): the answers are "
-        "not compared. Ask both the same way: delete their folders under quality/ and run again."
+        f"not compared.{fix}"
     )
 
 

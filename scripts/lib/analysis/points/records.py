@@ -19,10 +19,10 @@ from scripts.lib.analysis.points.wholeness import (
     check_counts,
     check_files,
 )
+from scripts.lib.base.again import measure_again
 from scripts.lib.base.files import read_json
 from scripts.lib.base.model_files import first_problem
 from scripts.lib.engine.startup import Failure, Startup
-from scripts.lib.load.raw_records import measure_again
 from scripts.lib.load.results import LoadResult
 from scripts.lib.telemetry.series import GPU_COLUMNS, METRIC_COLUMNS
 

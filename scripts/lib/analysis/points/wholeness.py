@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from scripts.lib.base.again import measure_again
 from scripts.lib.base.files import sha256_of
-from scripts.lib.load.raw_records import measure_again
 from scripts.lib.load.results import LoadResult
 
 
