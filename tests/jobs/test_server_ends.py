@@ -22,6 +22,7 @@ from scripts.lib.checkpoints.make import Job, make_checkpoint
 from scripts.lib.checkpoints.manifest import Manifest
 from scripts.lib.engine.environment import EngineInfo
 from scripts.lib.engine.server import answers
+from scripts.lib.engine.startup import Failure
 from scripts.lib.jobs.load_job import measure_load
 from scripts.lib.jobs.serving import ServedVariant, StartFailed, death_of, serve
 from scripts.lib.study.models import Checkpoint, Engine, Variant, Workload
@@ -235,4 +236,36 @@ def test_a_killed_client_process_stops_the_job_with_a_sentence(served):
             after_start=lambda _: None,
         )
     assert not (variant.folder / "load.json").exists()
+    assert psutil.Process().children() == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "refused", "points", "failure"),
+    [
+        ({}, None, 1, None),
+        ({}, Failure(kind="degraded", line="", hint="not what was asked"), 0, "degraded"),
+        ({"command": ["/bin/sh", "-c", "echo no; exit 3"]}, None, 0, "died-before-ready"),
+    ],
+)
+def test_a_load_job_holds_points_or_why_there_are_none(served, engine, refused, points, failure):
+    variant = served(**engine)
+    workload = Workload.model_validate(
+        {
+            "dataset": {"random": {"input_tokens": 4, "output_tokens": 4}},
+            "concurrency": [1],
+            "requests_per_point": 2,
+            "repetitions": 1,
+        }
+    )
+    result = measure_load(
+        variant,
+        WorkloadSpec(name="w", workload=workload),
+        session=2,
+        console=Console("t"),
+        after_start=lambda _: refused,
+    )
+    assert len(result.points) == points
+    assert (result.failure and result.failure.kind) == failure
+    assert (result.variant, result.workload, result.session) == ("v", "w", 2)
+    assert read_json(variant.folder / "load.json")["session"] == 2
     assert psutil.Process().children() == []
