@@ -97,7 +97,7 @@ def test_a_variant_that_does_not_start_is_a_row_and_the_rest_goes_on(finished):
 
 
 def test_ctrl_c_leaves_nothing_and_the_next_run_goes_on(workspace):
-    workspace.change(engine__env__FAKE_TTFT_MS="200")
+    workspace.change(engine__env__FAKE_TTFT_MS="120")
     target = "results/fake/runs/one/short/session1/load.json"
     running = workspace.start(target)
     wait_for(lambda: measuring(workspace))
@@ -110,7 +110,7 @@ def test_ctrl_c_leaves_nothing_and_the_next_run_goes_on(workspace):
 
 
 def test_sigterm_to_snakemake_lets_the_job_finish_and_leaves_nothing(workspace):
-    workspace.change(engine__env__FAKE_TTFT_MS="200")
+    workspace.change(engine__env__FAKE_TTFT_MS="120")
     target = "results/fake/runs/one/short/session1/load.json"
     running = workspace.start(target, "results/fake/runs/two/short/session1/load.json")
     wait_for(lambda: measuring(workspace))
@@ -121,7 +121,7 @@ def test_sigterm_to_snakemake_lets_the_job_finish_and_leaves_nothing(workspace):
 
 
 def test_a_killed_server_fails_the_job_which_is_repeated(workspace):
-    workspace.change(engine__env__FAKE_TTFT_MS="200")
+    workspace.change(engine__env__FAKE_TTFT_MS="120")
     target = "results/fake/runs/one/short/session1/load.json"
     running = workspace.start(target)
     os.kill(wait_for(lambda: measuring(workspace))[0], signal.SIGKILL)

@@ -14,8 +14,7 @@ from tests.workflow.conftest import PROJECT
 
 def make(workspace, *words: str) -> subprocess.CompletedProcess[str]:
     """Run make in the copy with the environment of this test; ``-o``: it counts as made."""
-    (workspace.root / ".venv").mkdir()
-    (workspace.root / ".venv/bin").symlink_to(Path(sys.executable).parent)
+    (workspace.root / ".venv").symlink_to(Path(sys.executable).parents[1])
     return subprocess.run(
         ["make", "-o", ".venv/.ready", *words],
         cwd=workspace.root,
