@@ -333,7 +333,7 @@ def in_words(point: Point) -> str:
 
     text = (
         f"{point.completed}/{point.sent} done in {point.duration_s or 0:.1f} s, "
-        f"TTFT {ms(point.ttft_ms.mean)}, TPOT {ms(point.tpot_ms.mean)}, "
+        f"mean TTFT {ms(point.ttft_ms.mean)}, mean TPOT {ms(point.tpot_ms.mean)}, "
         f"{point.output_throughput_tok_s or 0:.0f} output tok/s"
     )
     return text if point.valid else f"{text}; INVALID: {'; '.join(point.invalid_reasons)}"

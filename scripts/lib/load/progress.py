@@ -17,8 +17,8 @@ class Progress(Protocol):
     def state(self, text: str) -> None:
         """Say what begins now, in one line."""
 
-    def start(self, label: str, total: int) -> None:
-        """Begin a point of ``total`` requests."""
+    def start(self, label: str, total: int, limit_s: float | None = None) -> None:
+        """Begin a point of ``total`` requests; no more are sent after ``limit_s``."""
 
     def update(self, done: int, in_flight: int, failed: int) -> None:
         """Say how far the point is: requests finished, running and failed so far."""
@@ -33,7 +33,7 @@ class Silent:
     def state(self, text: str) -> None:
         """See Progress."""
 
-    def start(self, label: str, total: int) -> None:
+    def start(self, label: str, total: int, limit_s: float | None = None) -> None:
         """See Progress."""
 
     def update(self, done: int, in_flight: int, failed: int) -> None:
@@ -51,16 +51,17 @@ class ConsoleProgress:
         self._terminal = self._stream.isatty()
         self._bar: tqdm[Any] | None = None
         self._label, self._total = "", 0
+        self._limit_s: float | None = None
         self._started = self._last = 0.0
 
     def state(self, text: str) -> None:
         """See Progress."""
         self._line(text)
 
-    def start(self, label: str, total: int) -> None:
+    def start(self, label: str, total: int, limit_s: float | None = None) -> None:
         """See Progress."""
         self.finish()
-        self._label, self._total = label, total
+        self._label, self._total, self._limit_s = label, total, limit_s
         self._started = self._last = time.monotonic()
         if self._terminal:
             self._bar = tqdm(
@@ -88,11 +89,19 @@ class ConsoleProgress:
             self._line(text)
 
     def _plain(self, done: int, in_flight: int, failed: int, elapsed_s: float) -> str:
-        left = f", about {elapsed_s * (self._total - done) / done:.0f} s left" if done else ""
         return (
             f"{self._label}: {done}/{self._total} done, {in_flight} in flight, "
-            f"{failed} failed, {elapsed_s:.0f} s{left}"
+            f"{failed} failed, {elapsed_s:.0f} s{self._left(done, elapsed_s)}"
         )
+
+    def _left(self, done: int, elapsed_s: float) -> str:
+        """Say how long the rest will take, or that the point will be cut before its end."""
+        if not done:
+            return ""
+        left_s = elapsed_s * (self._total - done) / done
+        if self._limit_s is not None and elapsed_s + left_s > self._limit_s:
+            return f"; no more are sent after {self._limit_s:g} s (point_time_limit_s)"
+        return f", about {left_s:.0f} s left"
 
     def _line(self, text: str) -> None:
         if self._bar is not None:

@@ -241,7 +241,7 @@ class LoadSession:
         offsets = offsets_of(self._workload, level, samples)
         before = _read(scrape)
         label = f"{level.words}, repetition {level.repetition}"
-        self._progress.start(label, len(samples))
+        self._progress.start(label, len(samples), self._workload.point_time_limit_s)
         sent, finished = self._play(
             url,
             samples,
@@ -252,12 +252,10 @@ class LoadSession:
             time.sleep(limits.SETTLE_S)
         after = _read(scrape)
         point = self._point(level, sent, finished, before, after)
-        if len(sent) < len(samples):
-            point = point.model_copy(
-                update={"warnings": [*point.warnings, self._cut(sent, samples)]}
-            )
+        cut = [self._cut(sent, samples)] if len(sent) < len(samples) else []
+        point = point.model_copy(update={"warnings": [*point.warnings, *cut]})
         self._keep(level, point, sent, samples, records)
-        self._progress.finish(f"{label}: {in_words(point)}")
+        self._progress.finish("; ".join([f"{label}: {in_words(point)}", *cut]))
         return point
 
     def _point(
