@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from scripts.lib.analysis.points.records import find_runs
+from scripts.lib.analysis.points.remarks import thin_samples
 from scripts.lib.analysis.points.rows import build_points
 from scripts.lib.load.results import Client, SteadyWindow
 from tests import factories
@@ -309,3 +310,10 @@ def test_a_server_that_died_of_memory_counts_as_out_of_memory(tmp_path):
     row = rows_of(tmp_path, Recipe(speeds={"bf16": Speed()}, levels=[4]))["bf16", 4]
     assert row.metrics["oom"].value == 1
     assert row.slo_pass is False
+
+
+def test_a_verdict_from_too_few_requests_can_be_read_back_from_the_row(tmp_path):
+    study = {"slo": {"ttft_p99_ms": 5000}}
+    row = one_point(tmp_path, simulated(), study)
+    assert row.slo_pass is True
+    assert thin_samples(row) == {"ttft_p99_ms": row.sent}

@@ -249,6 +249,6 @@ def test_the_report_says_that_and_what_somebody_else_measured(folder):
         "localhost",
         "ShareGPT format",
         "SLO by load",
-        "before anything was measured",
+        "Set in the study file",
     ):
         assert wrong not in text, wrong

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from scripts.lib.analysis.points.remarks import samples_of_verdict
 from scripts.lib.analysis.summary import PointRow
-from scripts.lib.report.blocks import Block, Cell, Chip, Column, Link, Table
+from scripts.lib.report.blocks import Block, Cell, Chip, Column, Link, Table, Tone
 from scripts.lib.report.names import Names
 from scripts.lib.report.numbers import plural, tidy
 
@@ -73,5 +74,12 @@ def slo_cell(row: PointRow) -> Cell:
         return Cell(chips=[Chip("invalid", "bad")], notes=reasons, tone="muted")
     if row.slo_pass is None:
         return Cell(chips=[Chip("not judged", "muted")], notes=row.slo_failed, tone="muted")
-    chip = Chip("passes", "good") if row.slo_pass else Chip("fails", "bad")
-    return Cell(chips=[chip], notes=row.slo_failed)
+    return Cell(chips=[verdict_chip(row, "passes", "fails")], notes=row.slo_failed)
+
+
+def verdict_chip(row: PointRow, passes: str, fails: str) -> Chip:
+    """Return a judged point's verdict; with its samples where too few to prove anything."""
+    few = samples_of_verdict(row)
+    words = passes if row.slo_pass else fails
+    tone: Tone = "bad" if not row.slo_pass else "warn" if few is not None else "good"
+    return Chip(words if few is None else f"{words}, n={few:,}", tone)

@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 
+from scripts.lib.analysis.points.remarks import thin_samples
 from scripts.lib.analysis.summary import EngineView, Summary, VariantView, WorkloadView
 from scripts.lib.report.blocks import (
     Block,
@@ -173,7 +174,7 @@ def _provenance(summary: Summary) -> list[Fact]:
     versions = ", ".join(f"{name} {text}" for name, text in sorted(made.workflow_versions.items()))
     return [
         Fact("Study", f"{summary.study}, configuration hash {made.study_hash}"),
-        Fact("Made at", made.created_at),
+        Fact("Load measured until", made.created_at),
         Fact("Machine time", _machine_time(summary)),
         Fact("Git commit", commit),
         Fact("Workflow", f"version {made.tool_version}; {versions}".rstrip("; ")),
@@ -255,7 +256,7 @@ def _length_cells(lengths: Mapping[str, float]) -> list[Cell]:
 
 
 def slo(summary: Summary) -> Section:
-    """The limits, set before the measurement."""
+    """The limits of the study, and where they were judged from too little or not at all."""
     if not summary.slo:
         text = Text("The study sets no limits, so no load point passes or fails.", "muted")
         return Section("slo", "SLO", [text])
@@ -269,22 +270,47 @@ def slo(summary: Summary) -> Section:
         for limit in summary.slo
     ]
     blocks: list[Block] = [Table("A load point passes when it keeps every limit.", columns, rows)]
-    withheld = _withheld(summary)
-    if withheld:
-        why = Text("A percentile of too few requests is a guess, so it is withheld:")
-        blocks.append(Callout("Limits that could not be judged", "warn", [why, Bullets(withheld)]))
-    lead = "Set in the study file before anything was measured."
+    if thin := _thin(summary):
+        why = Text(
+            "A table withholds the percentile of so few requests. The limit was held against the "
+            "sample's own value all the same, so such a pass or miss is no proof:"
+        )
+        blocks.append(Callout("Limits judged from too few requests", "warn", [why, Bullets(thin)]))
+    if unjudged := _unjudged(summary):
+        why = Text("Their value is missing, so these points neither keep nor miss them:")
+        blocks.append(Callout("Limits that could not be judged", "warn", [why, Bullets(unjudged)]))
+    lead = "Set in the study file."
     if summary.imported_from is not None:
         lead = "Set in the import file."
     return Section("slo", "SLO", blocks, lead)
 
 
-def _withheld(summary: Summary) -> list[str]:
-    """Say how many points lack the percentile that a limit is about."""
+def _thin(summary: Summary) -> list[str]:
+    """Say how many points keep or miss a limit by a percentile of too few requests."""
+    found = []
+    for limit in summary.slo:
+        judged = [row for row in summary.points if row.slo_pass is not None]
+        counts = [n for row in judged if (n := thin_samples(row, [limit.key]).get(limit.key))]
+        if counts:
+            needs = f" of the {limit.requests_needed:,} needed" if limit.requests_needed else ""
+            found.append(
+                f"{limit.key} at {len(counts)} of {plural(len(judged), 'judged point')} "
+                f"(the fewest: {min(counts):,}{needs})."
+            )
+    return found
+
+
+def _unjudged(summary: Summary) -> list[str]:
+    """Say how many points lack the value that a limit is about and were not judged by it."""
     found = []
     for limit in summary.slo:
         rows = [row for row in summary.points if limit.key in row.metrics]
-        without = [row for row in rows if row.metrics[limit.key].value is None]
+        without = [
+            row
+            for row in rows
+            if row.metrics[limit.key].value is None
+            and limit.key not in thin_samples(row, [limit.key])
+        ]
         if without:
             reason = without[0].metrics[limit.key].missing or "not measured"
             found.append(

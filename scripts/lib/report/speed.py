@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scripts.lib.analysis.points.remarks import cut_words
 from scripts.lib.analysis.summary import Boundary, Comparison, PointRow, Summary, Value
+from scripts.lib.analysis.thresholds import ASSUMED_NOISE
 from scripts.lib.analysis.wording import reach_words
 from scripts.lib.report.blocks import (
     Block,
@@ -18,7 +20,7 @@ from scripts.lib.report.blocks import (
     Table,
     Text,
 )
-from scripts.lib.report.by_load import matrix, slo_cell
+from scripts.lib.report.by_load import matrix, slo_cell, verdict_chip
 from scripts.lib.report.every_metric import every_metric, runs_words
 from scripts.lib.report.figures import (
     load_figures,
@@ -144,6 +146,8 @@ def metric_cell(
     notes += _sample_words(value)
     notes += [f"{runs_words(row)} repetitions"] if row.left_out else []
     notes += [_tail_words(row, tail) for tail in tails if tail in row.metrics]
+    if cut := cut_words(row):
+        notes.append(cut)
     if row.sent is not None and row.completed is not None and row.completed < row.sent:
         notes.append(f"{row.completed:,} of {row.sent:,} completed")
     return Cell(number(value.value), notes, chips, tone="plain" if row.valid else "muted")
@@ -177,7 +181,7 @@ def status_chips(row: PointRow) -> list[Chip]:
     """Return whether a point is invalid, and whether it keeps the SLO."""
     chips = [] if row.valid else [Chip("invalid", "bad")]
     if row.slo_pass is not None:
-        chips.append(Chip("SLO ✓", "good") if row.slo_pass else Chip("SLO ✗", "bad"))
+        chips.append(verdict_chip(row, "SLO ✓", "SLO ✗"))
     return chips
 
 
@@ -244,7 +248,11 @@ def noise_blocks(summary: Summary) -> list[Block]:
         ]
         for key, value in summary.noise_floor.items()
     ]
-    caption = "How far repeats of the baseline lie apart. A smaller difference is none."
+    caption = (
+        "How far repeats of the baseline lie apart on the same server: a difference within it says "
+        f"nothing. Two starts of equal servers may differ by {share(ASSUMED_NOISE)} (see "
+        "Formulas, better and worse)."
+    )
     return [Table(caption, [Column("Metric"), Column("Noise floor", numeric=True)], rows)]
 
 

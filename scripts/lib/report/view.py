@@ -154,7 +154,8 @@ def _footer(summary: Summary) -> list[str]:
     commit = f"Git commit {made.git_commit[:12]}" if made.git_commit else "Git commit unknown"
     dirty = " with uncommitted changes" if made.git_dirty else ""
     return [
-        f"Study {summary.study}, configuration {made.study_hash}, made at {made.created_at}.",
+        f"Study {summary.study}, configuration {made.study_hash}, load measured until "
+        f"{made.created_at}.",
         f"{commit}{dirty}. Workflow version {made.tool_version}.",
     ]
 
