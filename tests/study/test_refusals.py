@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from scripts.lib.analysis.statistics import MIN_RUNS_FOR_INTERVAL
 from scripts.lib.checkpoints.presets import PRESETS
+from scripts.lib.study.checks import REPEATS_TO_COMPARE
 from scripts.lib.study.load import StudyError, check_study
 from scripts.lib.study.refusals import GROUPED
 
@@ -134,6 +136,24 @@ def test_a_value_that_a_job_would_refuse_is_refused_at_once(raw, case):
         here = here[key]
     here[path[-1]] = value
     assert any(problem.startswith(expected) for problem in problems(raw))
+
+
+@pytest.mark.parametrize(("name", "meant"), [("L40s-PCIe", "L40S"), ("l41s", "L40S")])
+def test_a_gpu_is_guessed_by_how_its_name_begins(raw, name, meant):
+    raw["host"] = {"gpu": name}
+    assert f'did you mean "{meant}"?' in "".join(problems(raw))
+
+
+def test_single_runs_are_warned_of(raw):
+    raw["workloads"]["chat"]["repetitions"] = 1
+    found = check_study(raw, PROJECT).warnings
+    assert any("runs each load point once" in w and "give repetitions: 3" in w for w in found)
+    raw["workloads"]["chat"]["sessions"] = REPEATS_TO_COMPARE
+    assert not any("runs each load point" in w for w in check_study(raw, PROJECT).warnings)
+
+
+def test_as_many_repeats_are_asked_for_as_a_comparison_takes():
+    assert REPEATS_TO_COMPARE == MIN_RUNS_FOR_INTERVAL
 
 
 @pytest.mark.parametrize("folder", ["none/there", "~nobody-here/model"])

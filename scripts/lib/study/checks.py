@@ -20,6 +20,8 @@ from scripts.lib.study.slo import PERCENTILE_FLOORS
 
 DEEPEST = 20
 """No key of a study lies deeper; an anchor that holds itself would never end."""
+REPEATS_TO_COMPARE = 3
+"""Runs of a load point, over all sessions, that a comparison of variants needs."""
 LARGEST_WORKLOAD_NUMBER = 10_000_000
 """More requests, tokens or seconds than any load test has."""
 
@@ -38,7 +40,11 @@ def find_errors(raw: Mapping[str, Any], project: Path) -> list[str]:
 
 def find_warnings(study: Study) -> list[str]:
     """Return what is allowed but will weaken the report's answer."""
-    return [*_percentiles_without_samples(study), *_names_alike(study)]
+    return [
+        *_percentiles_without_samples(study),
+        *_comparisons_without_repeats(study),
+        *_names_alike(study),
+    ]
 
 
 def _unfit_values(raw: Mapping[str, Any]) -> Iterator[str]:
@@ -205,6 +211,17 @@ def probe_files(patterns: list[str], project: Path) -> list[Path]:
         else:
             found.update(p.relative_to(project) for p in project.glob(pattern) if p.is_file())
     return sorted(found)
+
+
+def _comparisons_without_repeats(study: Study) -> Iterator[str]:
+    for name, workload in study.workloads.items() if len(study.variants) > 1 else ():
+        runs = workload.repetitions * workload.sessions
+        if runs < REPEATS_TO_COMPARE:
+            yield (
+                f"workloads.{name} runs each load point {'once' if runs == 1 else 'twice'}: that "
+                "cannot tell a difference between variants from noise, however large it is; give "
+                f"repetitions: {REPEATS_TO_COMPARE} or more"
+            )
 
 
 def _percentiles_without_samples(study: Study) -> Iterator[str]:

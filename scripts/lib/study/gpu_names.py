@@ -29,7 +29,9 @@ def gpu_problem(name: str) -> str | None:
     if near:
         fix = f"stands for several GPUs; give one of {', '.join(near)}"
     else:
-        fix = f"is not in the table of GPUs; {suggest(name, names, kind='GPUs')}"
+        begins = [row for row in names if len(row) > 2 and wanted.startswith(_plain(row))]
+        guess = f'did you mean "{max(begins, key=len)}"?' if begins else ""
+        fix = f"is not in the table of GPUs; {guess or suggest(name, names, kind='GPUs')}"
     return f"host.gpu is {show(name)}, which {fix} (config/reference/gpus.yaml)"
 
 

@@ -42,9 +42,10 @@ def sentence(error: ErrorDetails, raw: object, model: type[BaseModel]) -> str:
 
 def suggest(name: str, known: Sequence[str], *, kind: str) -> str:
     """Return the fix for an unknown name: the nearest known one, or all of them."""
-    near = difflib.get_close_matches(name, known, n=1)
+    lowered = {one.lower(): one for one in known}
+    near = difflib.get_close_matches(name.lower(), lowered, n=1)
     if near:
-        return f'did you mean "{near[0]}"?'
+        return f'did you mean "{lowered[near[0]]}"?'
     return f"the {kind} are {', '.join(known)}" if known else f"there are no {kind}"
 
 
