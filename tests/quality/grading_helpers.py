@@ -12,7 +12,10 @@ from scripts.lib.quality.probes import ProbeItem
 
 
 def item(
-    grader: dict[str, Any], *, tools: list[dict[str, Any]] | None = None, question: str = "?"
+    grader: dict[str, Any],
+    *,
+    tools: list[dict[str, Any]] | None = None,
+    question: str | list[dict[str, str]] = "?",
 ) -> ProbeItem:
     return ProbeItem.model_validate(
         {
@@ -32,7 +35,7 @@ def grade(
     calls: list[Any] | None = None,
     tools: list[dict[str, Any]] | None = None,
     finish_reason: str = "stop",
-    question: str = "?",
+    question: str | list[dict[str, str]] = "?",
 ) -> GradedItem:
     completion = Completion.model_validate(
         {"id": "x", "text": text, "tool_calls": calls, "finish_reason": finish_reason}

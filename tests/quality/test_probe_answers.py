@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 import itertools
+import re
 from pathlib import Path
 
 import pytest
@@ -38,14 +39,14 @@ ANSWERS = {
     "fact-japan": (["Tokyo"], ["Kyoto"]),
     "fact-legs": (["8", "A spider has eight legs."], ["6"]),
     "fact-boiling": (["100", "100 °C (212 °F)"], ["212", "0"]),
-    "fact-python-author": (["Guido van Rossum"], ["James Gosling"]),
+    "fact-python-author": (["Guido van Rossum", "Van Rossum."], ["James Gosling", "Guido Boöger"]),
     "korean-repeat": (
         ["오늘은 날씨가 좋습니다."],
         ["오늘은 날씨가 좋습니다. " * 2, "날씨가 좋아요."],
     ),
     "korean-capital": (["서울입니다.", "대한민국의 수도는 서울특별시입니다."], ["부산", "서울대"]),
     "korean-thanks": (["감사합니다.", "'고맙습니다'라고 합니다."], ["죄송합니다", "Thank you"]),
-    "korean-king": (["세종대왕입니다.", "세종"], ["태조 이성계", "정조"]),
+    "korean-king": (["세종대왕입니다.", "세종"], ["태조 이성계", "정조", "이도 저도 아닙니다."]),
     "korean-one-sentence": (
         ["바다는 넓고 푸르고 짠 물입니다."],
         ["The sea is wide and blue.", "바다"],
@@ -102,7 +103,10 @@ ANSWERS = {
     "instructions-one-word": (["Yes."], ["Yes, it is.", "🔥"]),
     "instructions-two-paragraphs": (
         ["Bread is made of flour.\n\nIt smells good when fresh."],
-        ["Bread is made of flour. It smells good when fresh."],
+        [
+            "Bread is made of flour. It smells good when fresh.",
+            "Here are the two paragraphs:\n\n**Paragraph 1**\n**Paragraph 2**",
+        ],
     ),
     "instructions-json-only": (
         ['{"status": "fine"}'],
@@ -135,6 +139,17 @@ def test_good_answers_pass_and_bad_ones_do_not(own, name):
     good, bad = ANSWERS[name]
     assert [text for text in good if not passed(own[name], text)] == []
     assert [text for text in bad if passed(own[name], text) is not False] == []
+
+
+def test_no_item_accepts_its_own_question(own):
+    """Nor its instruction alone, nor its question alone: "한 문장만 쓰세요." is no sentence."""
+    for item in own.values():
+        if item.axis == "tool":
+            continue
+        question = item.messages[-1]["content"]
+        echoes = [question, question.lower(), f"**{question}**", question.replace(" ", "\n")]
+        echoes += [part for part in re.split(r"(?<=[.?!])\s+", question) if part != question]
+        assert [text for text in echoes if passed(item, text) is not False] == [], item.id
 
 
 def follows(premises, claim, variables: int) -> bool:

@@ -117,16 +117,30 @@ CHECKS: dict[str, Callable[[str, Any], str | None]] = {
 }
 """Check -> what is wrong with a text, in words (None: it holds)."""
 
+NEED_THE_END = ("max_words", "excludes", "bullets", "paragraphs", "uppercase", "lowercase")
+"""Checks that the rest of an answer could still break: of one that was cut nobody knows."""
+
+
+def _is_made(value: object) -> bool:
+    """Whether a check is made with this value; "no bullets" (0) is one too."""
+    return value is not None and value is not False and value != []
+
 
 def grade_instructions(
     grader: InstructionsGrader,
     item: ProbeItem,  # noqa: ARG001
     completion: Completion,
 ) -> Grade:
-    """Grade the form: every check holds. An empty answer follows no instruction."""
+    """Grade the form: every check holds. An empty answer follows no instruction.
+
+    Neither does one that was cut at ``max_tokens`` before a check could hold to its end.
+    """
     text = completion.text.replace("\r\n", "\n").strip()
     if not text:
         return Grade(format_ok=False, reason="empty")
     given = {name: value for name, value in grader.checks if value is not None}
     broken = [found for name, value in given.items() if (found := CHECKS[name](text, value))]
+    limits = [name for name in NEED_THE_END if _is_made(given.get(name))]
+    if completion.finish_reason == "length" and limits and not broken:
+        broken = [f"not finished, so {' and '.join(limits)} cannot be said to hold"]
     return Grade(format_ok=not broken, reason="; ".join(broken) or "all checks hold")

@@ -8,6 +8,7 @@ from typing import Any
 from scripts.lib.quality.completions import Completion
 from scripts.lib.quality.degenerate import is_degenerate
 from scripts.lib.quality.graders.choice import grade_choice
+from scripts.lib.quality.graders.echo import repeats_question
 from scripts.lib.quality.graders.grade import Grade
 from scripts.lib.quality.graders.instructions import grade_instructions
 from scripts.lib.quality.graders.json_answer import grade_json
@@ -28,9 +29,22 @@ GRADERS: dict[str, Callable[[Any, ProbeItem, Completion], Grade]] = {
 }
 
 
+NO_ECHO = ("python", "tool")
+"""Kinds that no echo passes wrongly: tests run the code, and "Good morning!" needs no call."""
+
+
 def grade(item: ProbeItem, completion: Completion) -> Grade:
-    """Grade one completion of an item."""
-    return GRADERS[item.grader.kind](item.grader, item, completion)
+    """Grade one completion of an item; one that only repeats the question is no answer."""
+    kind = item.grader.kind
+    result = GRADERS[kind](item.grader, item, completion)
+    cut = completion.finish_reason == "length"
+    if kind in NO_ECHO or not repeats_question(item, completion.text, cut=cut):
+        return result
+    return Grade(
+        task_success=None if result.task_success is None else False,
+        format_ok=None if result.format_ok is None else False,
+        reason="repeats the question",
+    )
 
 
 def degenerate(completion: Completion) -> bool:
