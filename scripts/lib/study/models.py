@@ -246,37 +246,49 @@ class Quality(Strict):
 class Price(Strict):
     """What the machine costs."""
 
-    usd_per_hour: float = Field(gt=0)
+    usd_per_hour: float = Field(gt=0, description="Of the whole machine, in US dollars.")
 
 
 class HostOverride(Strict):
     """Plan for a GPU that is not in this machine."""
 
     gpu: str = Field(description="A GPU of our table, e.g. L4, L40S, A10G, H100-SXM.")
-    count: int = Field(default=1, gt=0)
+    count: int = Field(default=1, gt=0, description="How many of them.")
 
 
 class Study(Strict):
     """One study: which variant should we serve on this machine?"""
 
     study: Name = Field(description="The study's name: its folder under results/.")
-    title: str | None = None
+    title: str | None = Field(default=None, description="The report's title.")
     baseline: str = Field(description="The variant the others are compared with.")
-    engine: Engine
+    engine: Engine = Field(description="Serves every variant that names none of its own.")
     maker: Engine = Field(
         default=Engine(environment="envs/quantize.txt"),
         description="The environment that makes checkpoints (llm-compressor); environment or "
         "python.",
     )
-    checkpoints: dict[Name, Checkpoint] = Field(min_length=1)
-    variants: dict[Name, Variant] = Field(min_length=1)
-    workloads: dict[Name, Workload] = Field(min_length=1)
-    slo: Slo = Slo()
-    slo_search: SloSearch | None = None
-    quality: Quality | None = Quality()
-    price: Price | None = None
-    host: HostOverride | None = None
-    on_degraded: Literal["warn", "fail", "skip"] = "warn"
+    checkpoints: dict[Name, Checkpoint] = Field(min_length=1, description="What is served.")
+    variants: dict[Name, Variant] = Field(
+        min_length=1, description="How it is served: a checkpoint with its flags."
+    )
+    workloads: dict[Name, Workload] = Field(min_length=1, description="What load is put on.")
+    slo: Slo = Field(default=Slo(), description="What every load point must keep.")
+    slo_search: SloSearch | None = Field(
+        default=None, description="Look for the highest concurrency that keeps the SLO."
+    )
+    quality: Quality | None = Field(
+        default=Quality(), description="What is asked; null: quality does not matter here."
+    )
+    price: Price | None = Field(default=None, description="Without it the report gives no cost.")
+    host: HostOverride | None = Field(
+        default=None, description="Plan for another machine; measuring ignores it."
+    )
+    on_degraded: Literal["warn", "fail", "skip"] = Field(
+        default="warn",
+        description="When a variant does not run as its checkpoint promises: measure it and say "
+        "so, stop with an error, or leave it out of the measurement.",
+    )
 
     @property
     def usd_per_hour(self) -> float | None:

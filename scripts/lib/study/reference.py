@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from scripts.lib.study.models import Study
+from scripts.lib.study.models import Flags, Study
 
 HEAD = """# Configuration reference
 
@@ -62,6 +62,8 @@ def _row(name: str, field: FieldInfo) -> str:
 def _type(annotation: object) -> str:
     if annotation is type(None):
         return "null"
+    if annotation == Flags:
+        return "mapping of flags to their values, or list of words"
     if isinstance(annotation, type) and not get_args(annotation):
         if issubclass(annotation, BaseModel):
             return f"[{annotation.__name__}](#{annotation.__name__.lower()})"

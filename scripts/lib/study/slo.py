@@ -41,7 +41,9 @@ Limit = Annotated[float, Field(gt=0)]
 class Slo(Strict):
     """The limits a load point must keep. Latencies in ms at the named statistic."""
 
-    success_rate: float | None = Field(default=1.0, ge=0, le=1)
+    success_rate: float | None = Field(
+        default=1.0, ge=0, le=1, description="Completed of all sent, 0 to 1."
+    )
     ttft_mean_ms: Limit | None = None
     ttft_p50_ms: Limit | None = None
     ttft_p90_ms: Limit | None = None
@@ -62,9 +64,13 @@ class Slo(Strict):
     e2el_p90_ms: Limit | None = None
     e2el_p95_ms: Limit | None = None
     e2el_p99_ms: Limit | None = None
-    kv_usage_max: float | None = Field(default=None, gt=0, le=1)
-    preemptions_max: int | None = Field(default=None, ge=0)
-    oom: int | None = Field(default=0, ge=0)
+    kv_usage_max: float | None = Field(
+        default=None, gt=0, le=1, description="Highest use of the KV cache, 0 to 1."
+    )
+    preemptions_max: int | None = Field(
+        default=None, ge=0, description="Requests that the engine put back for want of KV cache."
+    )
+    oom: int | None = Field(default=0, ge=0, description="Out-of-memory errors.")
 
     @property
     def limits_anything(self) -> bool:
