@@ -2,9 +2,12 @@
 
 import pytest
 
+from scripts.lib.analysis.decision.gates import GATES as JUDGED_GATES
 from scripts.lib.analysis.points.remarks import cut_words, samples_of_verdict, thin_samples
-from scripts.lib.analysis.summary import Summary
+from scripts.lib.analysis.summary import Summary, Value
+from scripts.lib.report.numbers import interval
 from scripts.lib.report.render import render_markdown
+from scripts.lib.report.verdicts import GATES
 from scripts.lib.report.view import build_report
 from tests.report.sample_summary import sample
 
@@ -93,3 +96,44 @@ def test_the_report_claims_no_more_than_it_knows():
     assert "Load measured until" in text
     assert "Made at" not in text
     assert "A smaller difference is none" not in text
+
+
+def test_the_method_says_how_better_and_worse_were_found():
+    text = report_with({})
+    words = text.partition("### Formulas")[2].partition("### Not measured")[0]
+    for part in ("logarithms of the repeats", "Holm's correction", "7 %", "3 sessions a side"):
+        assert part in words, part
+
+
+def test_gates_stand_in_the_order_in_which_they_are_judged():
+    head = [gate.__name__ for gate in JUDGED_GATES]
+    assert list(GATES) == head
+
+
+def test_a_cost_without_a_price_is_not_left_unjudged():
+    data = sample()
+    data["price_usd_per_hour"] = None
+    first = data["decision"]["candidates"][0]
+    first["gates"] = [
+        {"gate": "cost", "passed": None, "why": "the study names no price", "source": ""}
+    ]
+    text = render_markdown(build_report(Summary.model_validate(data)))
+    assert "**no price**" in text
+    data["price_usd_per_hour"] = 2.0
+    text = render_markdown(build_report(Summary.model_validate(data)))
+    assert "**no price**" not in text
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "scale", "expected"),
+    [
+        (0.2, 0.2, 0.2 + 1e-9, 100, None),
+        (0.01, -0.0005, 0.03, 100, "0–3"),
+        (0.99, 0.97, 1.02, 100, "97–100"),
+        (1.2, 1.1, 1.3, 100, "110–120"),
+        (7.9, 7.9, 7.9000001, 1, None),
+        (7.9, -1.5, 17.25, 1, "−1.50–17.2"),
+    ],
+)
+def test_an_interval_is_possible_and_has_two_ends(value, low, high, scale, expected):
+    assert interval(Value(value=value, low=low, high=high, n=3), scale) == expected

@@ -96,7 +96,7 @@ def _metric_row(key: str, rows: Sequence[PointRow]) -> list[Cell]:
             continue
         scaled = with_unit(value.value * metric.scale, metric.unit)
         span = interval(value, metric.scale)
-        notes = [f"95 % CI {span}"] if span and value.low != value.high else []
+        notes = [f"95 % CI {span}"] if span else []
         tone: Tone = "plain" if row.valid else "muted"
         cells.append(Cell(scaled, [*notes, *_steady_words(row, key)], tone=tone))
     return [Cell(metric.title), *cells]

@@ -14,6 +14,9 @@ MINUS = "\N{MINUS SIGN}"
 TIMES = "\N{MULTIPLICATION SIGN}"
 EN_DASH = "\N{EN DASH}"
 
+SHARE_SCALE = 100.0
+"""By which a share of one is shown as a percentage."""
+
 Better = Literal["higher", "lower", "neither"]
 
 
@@ -141,10 +144,19 @@ def shown(value: Value, key: str, digits: int = 3) -> str:
 
 
 def interval(value: Value, scale: float = 1.0) -> str | None:
-    """Return the confidence interval as ``low-high``; None where there is none."""
+    """Return the confidence interval as ``low-high``; None where there is none.
+
+    None too where both ends read the same. The interval of a share (``scale`` 100), which the
+    t-distribution knows nothing of, ends at 0 and 100 %.
+    """
     if value.low is None or value.high is None:
         return None
-    return f"{number(value.low * scale)}{EN_DASH}{number(value.high * scale)}"
+    low, high = value.low, value.high
+    if scale == SHARE_SCALE and value.value is not None:
+        low = min(max(low, 0.0), value.value)
+        high = max(min(high, 1.0), value.value)
+    low, high = low * scale, high * scale
+    return None if tidy(low) == tidy(high) else f"{number(low)}{EN_DASH}{number(high)}"
 
 
 def times(ratio: float) -> str:

@@ -161,7 +161,7 @@ def _ratio_words(key: str, ratio: float, comparison: Comparison | None) -> str:
 def _sample_words(value: Value) -> list[str]:
     parts = []
     span = interval(value)
-    if span and value.low != value.high:
+    if span:
         parts.append(span)
     if value.n is not None:
         parts.append(f"n = {value.n:,}")

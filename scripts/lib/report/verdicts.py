@@ -30,8 +30,8 @@ GATES = {
     "starts": "Starts",
     "fits": "Fits in memory",
     "kernel": "Runs as promised",
-    "quality": "Keeps quality",
     "valid": "Was measured soundly",
+    "quality": "Keeps quality",
     "slo": "Keeps the SLO",
     "cost": "Cost",
 }
@@ -132,7 +132,7 @@ def _gate_table(summary: Summary, names: Names) -> Table:
     rows = [
         [
             Cell(tag=names.tag(candidate.variant)),
-            *[_gate_cell(candidate, kind) for kind in kinds],
+            *[_gate_cell(candidate, kind, summary) for kind in kinds],
             Cell(chips=[_QUALIFIES[candidate.qualifies]]),
             _score(candidate),
         ]
@@ -143,11 +143,18 @@ def _gate_table(summary: Summary, names: Names) -> Table:
     return Table(caption, columns, rows, "There was nothing to judge.", compact=True)
 
 
-def _gate_cell(candidate: Candidate, kind: str) -> Cell:
+def _gate_cell(candidate: Candidate, kind: str, summary: Summary) -> Cell:
     found = [gate for gate in candidate.gates if gate.gate == kind]
     if not found:
         return Cell("not reached", tone="muted")
-    return Cell(chips=[_GATE_CHIPS[gate.passed] for gate in found])
+    return Cell(chips=[_gate_chip(gate, summary) for gate in found])
+
+
+def _gate_chip(gate: Gate, summary: Summary) -> Chip:
+    """Return a gate's verdict; a cost that nobody asked for is not one left unjudged."""
+    if gate.gate == "cost" and gate.passed is None and summary.price_usd_per_hour is None:
+        return Chip("no price", "muted")
+    return _GATE_CHIPS[gate.passed]
 
 
 def _score(candidate: Candidate) -> Cell:
@@ -160,7 +167,7 @@ def _gate_details(summary: Summary, names: Names) -> Details:
         [
             Cell(tag=names.tag(candidate.variant)),
             Cell(GATES[gate.gate]),
-            Cell(chips=[_GATE_CHIPS[gate.passed]]),
+            Cell(chips=[_gate_chip(gate, summary)]),
             Cell(gate.why, sources=_source(gate)),
         ]
         for candidate in summary.decision.candidates

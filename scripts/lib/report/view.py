@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scripts.lib.analysis.comparison.comparisons import COMPARISON_WORDS
 from scripts.lib.analysis.summary import PointRow, Summary
 from scripts.lib.report.answer import answer
 from scripts.lib.report.blocks import (
@@ -121,6 +122,10 @@ def _results(summary: Summary, names: Names) -> Section:
 
 def _method(summary: Summary) -> Section:
     formulas = [Fact(name, text) for name, text in summary.formulas.items()]
+    if summary.comparisons:
+        tables = ("tables/comparisons.csv", "tables/points.csv")
+        sources = [Link(path) for path in tables if path in summary.files]
+        formulas.append(Fact("better and worse", COMPARISON_WORDS, sources=sources))
     missing = list(summary.not_measured)
     blocks: list[Block] = [
         Heading("Formulas"),

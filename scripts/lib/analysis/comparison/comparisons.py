@@ -34,7 +34,7 @@ from scripts.lib.analysis.statistics import (
 )
 from scripts.lib.analysis.summary import Comparison, Value
 from scripts.lib.analysis.thresholds import ASSUMED_NOISE
-from scripts.lib.analysis.wording import reach_words
+from scripts.lib.analysis.wording import percent, reach_words
 from scripts.lib.judging.repeats import run_statistic, select
 from scripts.lib.study.models import Study
 
@@ -48,6 +48,14 @@ this band is ever called."""
 MANY_SESSIONS_BAND = 0.02
 """With three sessions or more a side, the spread between servers is part of the test; this much
 is too small to matter."""
+COMPARISON_WORDS = (
+    "t-test on the logarithms of the repeats of both sides, Holm's correction over all comparisons "
+    f"of the study; better or worse when p is below {ALPHA:g} and the difference beyond a band of "
+    f"{percent(RESTART_BAND)}, by which equal servers may differ ({percent(MANY_SESSIONS_BAND)} "
+    f"from {MIN_RUNS_FOR_INTERVAL} sessions a side, whose means are then the repeats); a tie when "
+    "the whole interval lies within the band; else undecided"
+)
+"""How an outcome is found, for a reader of the report."""
 WANTED = 0.10
 """The relative difference for which a comparison says how many repeats would show it."""
 

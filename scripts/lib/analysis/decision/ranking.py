@@ -95,7 +95,8 @@ def _ranked_by(material: Material, metric: str, per_gpu: bool) -> str:
     mean = f", geometric mean over {len(workloads)} workloads" if len(workloads) > 1 else ""
     return (
         f"{order} {metric_words(metric)}{share} at the highest load that {reach}{mean}; "
-        "within the noise the simpler one (baseline, then `simplicity`, then fewer GPUs)"
+        "within the noise the simpler one (baseline, then lower simplicity in the study, then "
+        "fewer GPUs)"
     )
 
 
