@@ -67,6 +67,23 @@ def test_a_recommendation_keeps_what_its_headline_adds():
     assert len(found) == 1 + len(data["decision"]["reasons"])
 
 
+def test_a_variant_that_might_be_better_is_said_once_and_at_length():
+    data = copy.deepcopy(sample())
+    gain = "fp8 yields 1.33 times bf16's output tokens/s, but its quality is undecided"
+    other = "int8 yields 1.2 times bf16's output tokens/s, but its SLO is undecided"
+    data["decision"] |= {
+        "headline": f"Keep bf16: 98.32 tokens/s. Provided that it holds. {gain} "
+        f"(1,775 more probe items might prove it). {other}.",
+        "reasons": ["Kernel path: ran.", f"{gain}: {FEW}", f"{other}: not judged"],
+    }
+    assert reasons(Summary.model_validate(data)) == [
+        "Provided that it holds.",
+        f"{gain}: {FEW}.",
+        f"{other}: not judged.",
+        "Kernel path: ran.",
+    ]
+
+
 def test_a_cause_that_several_variants_share_is_said_once():
     data = sample()
     shared = data["findings"][0] | {"rule": "GPU waits for its host", "where": "concurrency 1"}

@@ -57,7 +57,9 @@ def _verdicts(summary: Summary, names: Names) -> Table:
         "Quality against the baseline's own answers: an item that the baseline got wrong too "
         "is not held against a variant. An item passes by its main measure: the task, else the "
         "tool calls, else the format; each column counts the items that have its measure. Ranges "
-        "in the columns are 95 % confidence intervals; McNemar's test is the exact one."
+        "in the columns are 95 % confidence intervals (Wilson's). Non-inferior: the 90 % interval "
+        "of the difference in items passed (Tango's) stays above minus the margin. Worse: it does "
+        "not, and McNemar's exact test finds that more were lost than gained."
     )
     return Table(caption, columns, rows)
 

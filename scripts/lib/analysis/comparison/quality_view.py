@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scripts.lib.analysis.comparison.paired import Paired, items_needed, judge_paired
 from scripts.lib.analysis.statistics import share_value
-from scripts.lib.analysis.summary import AxisQuality, QualityView, Value
+from scripts.lib.analysis.summary import AskedHow, AxisQuality, QualityView, Value
 from scripts.lib.base.again import ask_again
 from scripts.lib.quality.compare import (
     ItemComparison,
@@ -36,6 +36,8 @@ class Pair:
     similarity: float | None
     """How alike both answers are, 0 to 1."""
     baseline_text: str = ""
+    baseline_reason: str = ""
+    """Why the baseline's answer was graded as it was."""
 
     @property
     def passed(self) -> bool:
@@ -136,7 +138,9 @@ def pair_items(result: QualityResult, baseline: QualityResult | None) -> list[Pa
         if item.id in reported:
             alike = float(reported[item.id])
             against = against and against.model_copy(update={"identical": None})
-        pairs.append(Pair(item, against, alike, others[item.id].text if against else ""))
+        other = others[item.id] if against else None
+        said = (other.text, other.reason) if other else ("", "")
+        pairs.append(Pair(item, against, alike, *said))
     return pairs
 
 
@@ -174,10 +178,22 @@ def _view(
         words=_own_words(result, pairs) if is_baseline else _no_reference(baseline),
         examples=_examples([*lost, *gained], prompts),
         source=f"quality/{result.variant}/quality.json",
+        asked=_asked_how(result.settings),
     )
     if is_baseline or not graded:
         return view
     return view.model_copy(update=_judged(Paired(len(graded), len(lost), len(gained)), margin))
+
+
+def _asked_how(settings: Mapping[str, object]) -> AskedHow:
+    """Return what the report tells of the settings; imported ones may hold anything."""
+
+    def read(key: str, kind: type) -> object:
+        value = settings.get(key)
+        return value if isinstance(value, int | kind) and not isinstance(value, bool) else None
+
+    found = {"temperature": float, "seed": int, "concurrency": int}
+    return AskedHow.model_validate({key: read(key, kind) for key, kind in found.items()})
 
 
 def _differences(result: QualityResult, baseline: QualityResult | None) -> list[str]:
@@ -220,7 +236,8 @@ def _judged(pair: Paired, margin: float) -> dict[str, object]:
     flips = (
         f"On {pair.items} items it lost {pair.lost} that the baseline passes and gained "
         f"{pair.gained}: {100 * pair.difference:+.1f} points "
-        f"(90 % interval {100 * low:+.1f} to {100 * high:+.1f}; exact McNemar p = {p:.2g})."
+        f"(Tango's 90 % interval {100 * low:+.1f} to {100 * high:+.1f}; McNemar's exact test "
+        f"p = {p:.2g})."
     )
     verdict = {
         "non-inferior": f"The loss is surely below the margin of {100 * margin:g} points.",
@@ -261,7 +278,14 @@ def _axis(axis: str, pairs: Sequence[Pair]) -> AxisQuality:
         gained=[pair.item.id for pair in pairs if pair.outcome == "gained"],
         similarity_to_baseline=sum(alike) / len(alike) if alike else None,
         identical_to_baseline=sum(pair.identical for pair in pairs),
+        cut=_cut([pair.item for pair in pairs]),
     )
+
+
+def _cut(items: Sequence[ItemResult]) -> int | None:
+    """Return how many answers ended at ``max_tokens``; None: no answer says how it ended."""
+    ends = [item.finish_reason for item in items if item.finish_reason is not None]
+    return ends.count("length") if ends else None
 
 
 def _share(pairs: Sequence[Pair], read: Callable[[ItemResult], bool | None], what: str) -> Value:
@@ -280,6 +304,8 @@ def _examples(pairs: Sequence[Pair], prompts: Mapping[str, str]) -> list[dict[st
             "prompt": prompts.get(pair.item.id, ""),
             "baseline": pair.baseline_text,
             "variant": pair.item.text,
+            "baseline_reason": pair.baseline_reason,
+            "variant_reason": pair.item.reason,
         }
         for pair in pairs[:MAX_EXAMPLES]
     ]

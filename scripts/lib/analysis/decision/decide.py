@@ -182,7 +182,7 @@ def _better_in_short(
     need = ""
     if view is not None and view.outcome == "undecided" and quality is not None:
         more = more_items(view, quality)
-        need = f" ({more} more probe items might prove it)" if more else ""
+        need = f" ({more:,} more probe items might prove it)" if more else ""
     return f"{material.label(variant)} {gain}, but {lacks}{need}."
 
 

@@ -178,7 +178,7 @@ def _flips(view: QualityView) -> str:
     if view.difference_low is None or view.difference_high is None:
         return words
     low, high = 100 * view.difference_low, 100 * view.difference_high
-    return f"{words}, a difference between {low:+.1f} and {high:+.1f} points"
+    return f"{words}, 90 % interval of the difference {low:+.1f} to {high:+.1f} points"
 
 
 def slo(material: Material, variant: str) -> Gate:
