@@ -96,6 +96,34 @@ def test_flips_are_listed_both_ways_and_blame_is_fair():
     assert {example["id"] for example in view.examples} == {"json-1", "tool-2", "fact-1"}
 
 
+def test_examples_say_why_and_axes_how_many_were_cut():
+    asked = {"temperature": 0.0, "seed": 42, "concurrency": 16, "source": {"any": "thing"}}
+    results = {"bf16": result("bf16"), "int8-w8a8": result("int8-w8a8", {"json-1"})}
+    cut = [
+        item.model_copy(update={"finish_reason": {"json-1": "length"}.get(item.id, "stop")})
+        for item in results["int8-w8a8"].items
+    ]
+    results["int8-w8a8"] = results["int8-w8a8"].model_copy(update={"items": cut})
+    results = {n: one.model_copy(update={"settings": asked}) for n, one in results.items()}
+    view = build_quality(STUDY, results, {})[1]
+    (example,) = view.examples
+    assert view.variant == "int8-w8a8"
+    assert example["baseline_reason"] == "as expected"
+    assert example["variant_reason"] == "another answer"
+    assert {axis.axis: axis.cut for axis in view.axes if axis.cut} == {"json": 1}
+    assert view.asked.model_dump() == {"temperature": 0, "seed": 42, "concurrency": 16}
+
+
+def test_what_imported_answers_do_not_tell_is_not_guessed():
+    one = result("bf16")
+    items = [item.model_copy(update={"finish_reason": None}) for item in one.items]
+    odd = {"temperature": "low", "seed": True, "concurrency": None}
+    one = one.model_copy(update={"items": items, "settings": odd})
+    view = build_quality(STUDY, {"bf16": one}, {})[0]
+    assert {axis.cut for axis in view.axes} == {None}
+    assert set(view.asked.model_dump().values()) == {None}
+
+
 def test_the_baseline_is_its_own_reference():
     view = views(bf16={"fact-1"}, int8_w8a8=set())["bf16"]
     assert view.outcome == "baseline"

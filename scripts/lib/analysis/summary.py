@@ -181,6 +181,17 @@ class AxisQuality(Strict):
     gained: list[str]
     similarity_to_baseline: float | None = Field(description="0 to 1, mean over items.")
     identical_to_baseline: int
+    cut: int | None = Field(
+        default=None, description="Answers that ended at max_tokens. None: not told."
+    )
+
+
+class AskedHow(Strict):
+    """How the questions of one variant were asked. None: not recorded."""
+
+    temperature: float | None = None
+    seed: int | None = None
+    concurrency: int | None = Field(default=None, description="Requests at a time.")
 
 
 class QualityView(Strict):
@@ -206,8 +217,12 @@ class QualityView(Strict):
     difference_high: float | None
     outcome: Literal["baseline", "non-inferior", "worse", "undecided", "not measured"]
     words: str
-    examples: list[dict[str, str]] = Field(description="id, axis, prompt, baseline, variant")
+    examples: list[dict[str, str]] = Field(
+        description="id, axis, prompt, baseline, variant and, where told, baseline_reason and "
+        "variant_reason: why each was graded as it was"
+    )
     source: str
+    asked: AskedHow | None = Field(default=None, description="None: not told.")
 
 
 class Finding(Strict):

@@ -177,6 +177,9 @@ class Example:
     variant: str
     tag: Tag
     baseline_tag: Tag
+    baseline_reason: str = ""
+    """Why the answer was graded as it was; "": not told."""
+    variant_reason: str = ""
     kind: Literal["example"] = "example"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scripts.lib.analysis.comparison.quality_need import is_compared
-from scripts.lib.analysis.summary import AxisQuality, QualityView, Summary, Value
+from scripts.lib.analysis.summary import AskedHow, AxisQuality, QualityView, Summary, Value
 from scripts.lib.report.blocks import (
     Block,
     Bullets,
@@ -35,14 +35,47 @@ def quality_blocks(summary: Summary, names: Names) -> list[Block]:
     """Return the verdicts, the axes, and folded examples of lost and gained items."""
     if not summary.quality:
         return [Text("Quality was not measured in this study.", "warn")]
-    blocks: list[Block] = [_verdicts(summary, names)]
+    blocks: list[Block] = [*_asked(summary, names), _verdicts(summary, names)]
     blocks += _axes(summary, names)
     for view in summary.quality:
         blocks += _flips(view, names)
     return blocks
 
 
+def _asked(summary: Summary, names: Names) -> list[Block]:
+    """Say how the questions were asked, and what asking several at a time can do to answers."""
+    ways: dict[str, list[str]] = {}
+    together = False
+    for view in summary.quality:
+        if view.asked and (words := _asked_words(view.asked)):
+            ways.setdefault(words, []).append(names.text(view.variant))
+            together |= (view.asked.concurrency or 1) > 1
+    if not ways:
+        return []
+    several = len(ways) > 1
+    said = [f"{words} ({', '.join(who)})" if several else words for words, who in ways.items()]
+    text = f"The questions were asked at {'; at '.join(said)}."
+    if together:
+        text += (
+            " With several at a time the composition of a batch can change answers, greedy ones "
+            "(temperature 0) too: a single item lost or gained may come from that."
+        )
+    return [Text(text)]
+
+
+def _asked_words(asked: AskedHow) -> str:
+    parts = []
+    if asked.temperature is not None:
+        parts.append(f"temperature {number(asked.temperature)}")
+    if asked.seed is not None:
+        parts.append(f"seed {asked.seed}")
+    if asked.concurrency is not None:
+        parts.append(f"{asked.concurrency} at a time")
+    return ", ".join(parts)
+
+
 def _verdicts(summary: Summary, names: Names) -> Table:
+    tells_cut = any(_cut(view) is not None for view in summary.quality)
     columns = [
         Column("Variant"),
         Column("Verdict"),
@@ -50,9 +83,13 @@ def _verdicts(summary: Summary, names: Names) -> Table:
         Column("Format right", numeric=True),
         Column("Tool calls right", numeric=True),
         Column("Similarity to the baseline", numeric=True),
+        *([Column("Cut off", numeric=True)] if tells_cut else []),
         Column("Lost and gained"),
     ]
-    rows = [_verdict(view, names) for view in summary.quality]
+    rows = []
+    for view in summary.quality:
+        *cells, flips = _verdict(view, names)
+        rows.append([*cells, *([_cut_cell(view)] if tells_cut else []), flips])
     caption = (
         "Quality against the baseline's own answers: an item that the baseline got wrong too "
         "is not held against a variant. An item passes by its main measure: the task, else the "
@@ -61,6 +98,11 @@ def _verdicts(summary: Summary, names: Names) -> Table:
         "of the difference in items passed (Tango's) stays above minus the margin. Worse: it does "
         "not, and McNemar's exact test finds that more were lost than gained."
     )
+    if tells_cut:
+        caption += (
+            " An answer that reached its max_tokens is cut off: it may be wrong for its length "
+            "alone."
+        )
     return Table(caption, columns, rows)
 
 
@@ -84,6 +126,18 @@ def _verdict(view: QualityView, names: Names) -> list[Cell]:
     if not is_compared(view):
         return [*cells, Cell("not compared", tone="muted")]
     return [*cells, Cell(f"{view.lost} lost, {view.gained} gained", _test_words(view))]
+
+
+def _cut(view: QualityView) -> int | None:
+    told = [axis.cut for axis in view.axes if axis.cut is not None]
+    return sum(told) if told else None
+
+
+def _cut_cell(view: QualityView) -> Cell:
+    cut = _cut(view)
+    if cut is None:
+        return Cell("not recorded" if view.axes else "not measured", tone="muted")
+    return Cell(f"{cut} of {sum(axis.items for axis in view.axes)}")
 
 
 def _test_words(view: QualityView) -> list[str]:
@@ -123,7 +177,10 @@ def _axes(summary: Summary, names: Names) -> list[Block]:
 def _axis_cell(axis: AxisQuality | None, outcome: str) -> Cell:
     if axis is None:
         return Cell("not measured on this axis", tone="muted")
-    return Cell(f"{axis.passed} of {axis.items}", _axis_notes(axis, outcome == "baseline"))
+    notes = _axis_notes(axis, outcome == "baseline")
+    if axis.cut:
+        notes.append(f"{axis.cut} cut off")
+    return Cell(f"{axis.passed} of {axis.items}", notes)
 
 
 def _axis_notes(axis: AxisQuality, is_baseline: bool) -> list[str]:
@@ -182,4 +239,6 @@ def _example(one: dict[str, str], view: QualityView, names: Names) -> Example:
         one.get("variant") or "(an empty answer)",
         names.tag(view.variant),
         names.tag(names.baseline),
+        one.get("baseline_reason", ""),
+        one.get("variant_reason", ""),
     )
