@@ -15,6 +15,7 @@ from scripts.lib.analysis.decision.limitations import limitations
 from scripts.lib.analysis.decision.ranking import Ranking
 from scripts.lib.analysis.diagnosis.diagnose import diagnose
 from scripts.lib.analysis.material import Material
+from scripts.lib.analysis.points.remarks import fold_remarks
 from scripts.lib.analysis.summary import Value
 from scripts.lib.load.results import LoadResult
 from tests.analysis.materials import (
@@ -347,6 +348,48 @@ def test_limitations_name_what_weakens_the_answer():
     text = " ".join(decision.limitations)
     for part in ("CPU", "run once", "per stream", "ttft_p99_ms", "limit of bf16 was not found"):
         assert part in text, part
+
+
+def test_limitations_name_whom_they_concern():
+    short = "short steady state: {} s, wanted 10.0 s (in 1 of 3 runs)"
+    cut = "cut short: 9 of 80 requests were sent in the 12 s of point_time_limit_s"
+    slow = {"runs": 1, "sent": 9, "completed": 9, "warnings": [cut]}
+    points = [
+        row(
+            "bf16",
+            8,
+            sent=240,
+            output_throughput_tok_s=10,
+            warnings=[short.format(s) for s in (5.5, 5.6, 5.4)],
+        ),
+        row("fp8", 4, output_throughput_tok_s=1, passed=False, **slow | {"warnings": []}),
+        row("fp8", 8, output_throughput_tok_s=1, passed=False, **slow),
+    ]
+    study = make_study({"bf16": {}, "fp8": {}})
+    found = decide(make_material(study, points=points)).limitations
+    assert "bf16 on chat, concurrency 8: short steady state: 5.4 to 5.6 s, wanted 10.0 s" in found
+    assert sum("short steady state" in line for line in found) == 1
+    (few,) = [line for line in found if "per stream" in line]
+    assert "fp8 at concurrency 4 and 8;" in few
+    assert "bf16" not in few
+    (cut_line,) = [line for line in found if "point_time_limit_s" in line]
+    assert "cut fp8 short on chat (9 of 80 requests at concurrency 8" in cut_line
+
+
+@pytest.mark.parametrize(
+    ("remarks", "expected"),
+    [
+        (["a: 1 s", "a: 2 s"], ["a: 1 s", "a: 2 s"]),
+        (["a: 1 s (in 1 of 3 runs)", "b (in 1 of 3 runs)"], None),
+        (
+            ["a: 10 s (in 1 of 3 runs)", "a: 9 s (in 1 of 3 runs)"],
+            ["a: 9 to 10 s (in 2 of 3 runs)"],
+        ),
+        (["a: 1,000 s (in 1 of 2 runs)", "a: 9 s (in 1 of 2 runs)"], ["a: 9 to 1,000 s"]),
+    ],
+)
+def test_remarks_of_runs_that_differ_in_numbers_are_one(remarks, expected):
+    assert fold_remarks(remarks) == (expected or remarks)
 
 
 def test_the_decision_never_recommends_what_a_gate_forbids():

@@ -99,10 +99,14 @@ def test_the_report_claims_no_more_than_it_knows():
 
 
 def test_the_method_says_how_better_and_worse_were_found():
-    text = report_with({})
+    data = sample()
+    data["files"] |= {"tables/comparisons.csv": "0" * 64, "tables/points.csv": "0" * 64}
+    text = render_markdown(build_report(Summary.model_validate(data)))
     words = text.partition("### Formulas")[2].partition("### Not measured")[0]
     for part in ("logarithms of the repeats", "Holm's correction", "7 %", "3 sessions a side"):
         assert part in words, part
+    links = [f"[tables/{name}.csv](../tables/{name}.csv)" for name in ("comparisons", "points")]
+    assert ", ".join(links) in words
 
 
 def test_gates_stand_in_the_order_in_which_they_are_judged():

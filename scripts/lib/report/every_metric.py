@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from scripts.lib.analysis.points.remarks import fold_remarks
 from scripts.lib.analysis.summary import PointRow
 from scripts.lib.report.blocks import Block, Bullets, Cell, Column, Details, Link, Table, Text, Tone
 from scripts.lib.report.by_load import MOST_COLUMNS, load_title, slo_cell
@@ -25,7 +26,7 @@ def every_metric(rows: Sequence[PointRow], names: Names, judged: bool) -> list[B
             warnings = [
                 f"{load_title((row.kind, row.level))}: {remark}"
                 for row in mine
-                for remark in [*row.invalid_reasons, *row.left_out, *row.warnings]
+                for remark in [*row.invalid_reasons, *row.left_out, *fold_remarks(row.warnings)]
             ]
             tail: list[Block] = [Text("Remarks:"), Bullets(warnings)] if warnings else []
             absent = _never_measured(mine)

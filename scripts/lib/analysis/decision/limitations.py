@@ -8,6 +8,7 @@ from scripts.lib.analysis.decision.operating import judged_rows
 from scripts.lib.analysis.decision.ranking import Ranking, noise_of
 from scripts.lib.analysis.diagnosis.study_rules import starved_baseline
 from scripts.lib.analysis.material import Material
+from scripts.lib.analysis.points.remarks import cut_words, fold_remarks
 from scripts.lib.analysis.summary import PointRow
 from scripts.lib.analysis.thresholds import ASSUMED_NOISE
 from scripts.lib.analysis.wording import at, listed, number, percent
@@ -17,6 +18,7 @@ from scripts.lib.study.workload import REQUESTS_PER_CONCURRENCY
 
 SAID_ELSEWHERE = (
     "few requests:",
+    "cut short:",
     "requests are fewer than",
     *(f"needs {floor} requests, there are" for floor in PERCENTILE_FLOORS.values()),
 )
@@ -122,25 +124,53 @@ def _few_requests(material: Material) -> Iterator[str]:
         and row.sent < REQUESTS_PER_CONCURRENCY * row.level * row.runs
     ]
     if short:
-        levels = sorted({row.level for row in short})
-        names = listed([number(level) for level in levels])
         yield (
-            f"Fewer than {REQUESTS_PER_CONCURRENCY} requests per stream at concurrency {names}: "
-            "start and end of the run weigh heavily."
+            f"Fewer than {REQUESTS_PER_CONCURRENCY} requests per stream: {_where(short)}; start "
+            "and end of the run weigh heavily."
+        )
+
+
+def _where(rows: list[PointRow]) -> str:
+    """Say of which variants at which concurrency rows are; variants alike together."""
+    levels: dict[str, set[float]] = {}
+    for row in rows:
+        levels.setdefault(row.variant, set()).add(row.level)
+    alike: dict[tuple[float, ...], list[str]] = {}
+    for variant, found in levels.items():
+        alike.setdefault(tuple(sorted(found)), []).append(variant)
+    return "; ".join(
+        f"{listed(variants)} at concurrency {listed([number(level) for level in found])}"
+        for found, variants in alike.items()
+    )
+
+
+def _cut(material: Material) -> Iterator[str]:
+    """Say which variants' points were ended by the time limit of a point."""
+    cut: dict[tuple[str, str], list[str]] = {}
+    for row in material.points:
+        if words := cut_words(row):
+            short = words.removeprefix("cut: ")
+            cut.setdefault((row.variant, row.workload), []).append(f"{short} at {at(row)}")
+    for (variant, workload), places in cut.items():
+        yield (
+            f"point_time_limit_s cut {variant} short on {workload} ({listed(places)}, each run): "
+            "it is compared over fewer requests, and other prompts, than a whole run has."
         )
 
 
 def _withheld(material: Material) -> Iterator[str]:
-    names = sorted(
-        {
-            metric
-            for row in material.points
-            for metric, value in row.metrics.items()
-            if value.missing and value.missing.startswith("too few")
-        }
-    )
-    if names:
-        yield f"Too few requests for some percentiles: {listed(names)} are withheld where marked."
+    found = [
+        (row.variant, metric)
+        for row in material.points
+        for metric, value in row.metrics.items()
+        if value.missing and value.missing.startswith("too few")
+    ]
+    if found:
+        names = listed(sorted({metric for _, metric in found}))
+        whose = listed(list(dict.fromkeys(variant for variant, _ in found)))
+        yield (
+            f"Too few requests of {whose} for some percentiles: {names} are withheld where marked."
+        )
 
 
 def _invalid(material: Material) -> Iterator[str]:
@@ -217,6 +247,7 @@ SOURCES: tuple[Callable[[Material], Iterator[str]], ...] = (
     _kernels,
     _repetitions,
     _few_requests,
+    _cut,
     _withheld,
     _invalid,
     _left_out,
@@ -229,9 +260,9 @@ SOURCES: tuple[Callable[[Material], Iterator[str]], ...] = (
 
 def _about_rows(rows: dict[str, PointRow]) -> Iterator[str]:
     for workload, row in rows.items():
-        for warning in row.warnings:
+        for warning in fold_remarks(row.warnings):
             if not any(words in warning for words in SAID_ELSEWHERE):
-                yield f"{workload}, {at(row)}: {warning}"
+                yield f"{row.variant} on {workload}, {at(row)}: {warning}"
 
 
 def _about_boundary(material: Material, chosen: str) -> Iterator[str]:

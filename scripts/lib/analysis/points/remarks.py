@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from scripts.lib.analysis.summary import PointRow
 
 _JUDGED = re.compile(r"(?P<key>\w+) is judged from (?P<n>\d+) samples; ")
 _WITHHELD = re.compile(r"too few: n=(?P<n>\d+), ")
+_RUNS = re.compile(r" \(in (?P<some>\d+) of (?P<all>\d+) runs\)$")
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _CUT = re.compile(r"cut short: (?P<sent>\d+) of (?P<wanted>\d+) requests were sent ")
 
 
@@ -56,3 +58,28 @@ def cut_words(row: PointRow) -> str | None:
     sent = sorted({int(cut["sent"]) for cut in cuts})
     span = str(sent[0]) if len(sent) == 1 else f"{sent[0]} to {sent[-1]}"
     return f"cut: {span} of {max(int(cut['wanted']) for cut in cuts)} requests"
+
+
+def fold_remarks(remarks: Sequence[str]) -> list[str]:
+    """Return remarks of runs that differ in numbers only as one, with the range of each number."""
+    alike: dict[str, list[str]] = {}
+    for remark in remarks:
+        some_runs = _RUNS.search(remark)
+        words = _NUMBER.sub("#", _RUNS.sub("", remark))
+        alike.setdefault(words if some_runs else remark, []).append(remark)
+    return [group[0] if len(group) == 1 else _folded(group) for group in alike.values()]
+
+
+def _folded(remarks: Sequence[str]) -> str:
+    runs = [found for remark in remarks if (found := _RUNS.search(remark))]
+    bare = [_RUNS.sub("", remark) for remark in remarks]
+    columns = zip(*(_NUMBER.findall(text) for text in bare), strict=True)
+    numbers = iter([_range(column) for column in columns])
+    text = _NUMBER.sub(lambda _: next(numbers), bare[0])
+    some, total = sum(int(found["some"]) for found in runs), int(runs[0]["all"])
+    return text if some >= total else f"{text} (in {some} of {total} runs)"
+
+
+def _range(numbers: Sequence[str]) -> str:
+    ordered = sorted(numbers, key=lambda text: float(text.replace(",", "")))
+    return ordered[0] if ordered[0] == ordered[-1] else f"{ordered[0]} to {ordered[-1]}"
