@@ -105,3 +105,20 @@ def test_an_unfinished_answer_has_not_kept_a_limit(checks):
 def test_what_an_unfinished_answer_already_keeps_is_kept():
     checks = {"starts_with": "Certainly", "min_words": 2, "contains": ["blue"]}
     assert form("Certainly, blue is", "?", finish_reason="length", **checks).format_ok is True
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("The answer is 12", False),
+        ("1, 12", False),
+        ("12", False),
+        ("The answer is 12.", True),
+        ("The answer is 12 ", True),
+        ("2 * 6 = 12\n\nIn a math context, 2 * 6 = 12", True),
+    ],
+)
+def test_a_number_that_may_go_on_is_not_yet_said(text, right):
+    grader = {"kind": "number", "expected": 12}
+    assert grade(grader, text).task_success is True
+    assert grade(grader, text, finish_reason="length").task_success is right

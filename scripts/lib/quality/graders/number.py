@@ -33,6 +33,7 @@ from scripts.lib.quality.graders.number_units import said_again
 from scripts.lib.quality.graders.number_words import spelled
 from scripts.lib.quality.probes import NumberGrader, ProbeItem
 
+_DIGITS = "0123456789"
 _ONLY_NUMBER = re.compile(
     r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d{1,3}(?:[ '’]\d{3})+|\d+)?"
     r"(?:\.\d+)?(?:[eE][-+]?\d+|/\d+)?"
@@ -107,7 +108,18 @@ def grade_number(grader: NumberGrader, item: ProbeItem, completion: Completion) 
     found = short(text[token.start : token.end].strip(" " + MARKS))
     expected = f"{grader.expected:,}" if isinstance(grader.expected, int) else grader.expected
     reason = f"found {found}" if right else f"found {found}, expected {expected}"
+    if right and not _stands_without_its_end(grader, item, completion):
+        right, reason = False, f"found {found}, which may be the beginning of another number"
     return Grade(task_success=right, format_ok=format_ok, reason=reason)
+
+
+def _stands_without_its_end(grader: NumberGrader, item: ProbeItem, completion: Completion) -> bool:
+    """Whether an answer does not rest on a number at which it was cut: "12" may be 120."""
+    text = completion.text
+    if completion.finish_reason != "length" or text[-1:] not in tuple(_DIGITS):
+        return True
+    whole = {"text": text.rstrip(f"{_DIGITS}.,"), "finish_reason": None}
+    return bool(grade_number(grader, item, completion.model_copy(update=whole)).task_success)
 
 
 def _matches(values: Iterable[Fraction], grader: NumberGrader) -> bool:
