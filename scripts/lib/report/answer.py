@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 
 from scripts.lib.analysis.comparison.quality_need import is_compared
+from scripts.lib.analysis.points.remarks import cut_words
 from scripts.lib.analysis.summary import PointRow, QualityView, Summary, Value
 from scripts.lib.report.blocks import (
     Answer,
@@ -251,6 +252,8 @@ def _speed_cell(row: PointRow | None, key: str, none: str) -> Cell:
     if value.ratio_to_baseline is not None and value.ratio_to_baseline != 1:
         higher = metric_of(key).better == "higher"
         notes.append(times(value.ratio_to_baseline) if higher else change(value.ratio_to_baseline))
+    if cut := cut_words(row):
+        notes.append(cut)
     return Cell(shown(value, key), notes, tone="plain" if value.value is not None else "muted")
 
 
