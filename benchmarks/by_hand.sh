@@ -46,7 +46,7 @@ for pair in bf16:smollm2 int8-w8a8:smollm2-int8 int4-w4a16:smollm2-int4; do
             "$python" -c "$bench" --backend vllm --base-url "http://127.0.0.1:$port" \
                 --endpoint /v1/completions --model "$variant" --tokenizer "$model" \
                 --dataset-name sharegpt --dataset-path config/datasets/chat.json \
-                --sharegpt-output-len 16 --ignore-eos --num-prompts "${point%%:*}" --max-concurrency "${point##*:}" \
+                --sharegpt-output-len 12 --ignore-eos --num-prompts "${point%%:*}" --max-concurrency "${point##*:}" \
                 --seed 42 --save-result --result-dir "$out" \
                 --result-filename "$variant.${point##*:}.$repetition.json" >>"$out/$variant.bench.log" 2>&1
         done
