@@ -75,8 +75,8 @@ def show(browser, page, width, scheme="light"):
     ]
 
 
-@pytest.mark.parametrize("width", [1280, 1000, 800, 390])
 @pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("width", [1280, 1000, 800, 390])
 def test_it_fits_and_asks_nobody(browser, pages, study, width):
     page = pages / study / "report" / "report.html"
     requests = show(browser, page, width)

@@ -20,7 +20,7 @@ SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 
 
 def copy_project(target: Path) -> None:
-    """Copy what is, or could be, committed, with the bytecode there is (3 s less a first run)."""
+    """Copy what is, or could be, committed, apart from what no job reads; bytecode too."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"],
         cwd=PROJECT,
@@ -29,7 +29,7 @@ def copy_project(target: Path) -> None:
         check=True,
     ).stdout.splitlines()
     for name in listed:
-        if (PROJECT / name).is_file():
+        if not name.startswith(("tests/", "docs/", "benchmarks/")) and (PROJECT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(PROJECT / name, target / name)
     for cache in (PROJECT / "scripts").rglob("__pycache__"):
