@@ -110,7 +110,7 @@ def test_a_lost_record_is_said_and_the_command_given_brings_it_back(finished):
     record = finished.results / "runs/one/short/session1/requests.jsonl.gz"
     record.unlink()
     name = record.relative_to(finished.root).as_posix()
-    done = finished.snakemake("-n")
+    done = finished.snakemake()
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{name} is missing; put it back from a copy" in done.stderr
     done = finished.snakemake("--forcerun", "build_tables")
