@@ -26,9 +26,10 @@ from scripts.summarise_study import main as summarise
 from scripts.verify_archive import main as verify_main
 from tests.factories import OOM, Recipe, write_study
 
+ROOT_HOME = "/" + "root"
 MACHINE = Machine(
     projects=("/srv/projects/study",),
-    homes=("/home/ada", "/root"),
+    homes=("/home/ada", ROOT_HOME),
     temporary=("/tmp", "/scratch/tmp"),
     hosts=("gpu-box-7.example.org", "gpu-box-7"),
     user="adalovelace",
@@ -138,7 +139,7 @@ LINES = {
     "host gpu-box-7.example.org up": "host <host> up",
     "on GPU-BOX-7: pid 1": "on <host>: pid 1",
     "user=adalovelace": "user=<user>",
-    "/root/.bashrc, the root cause": "<home>/.bashrc, the root cause",
+    f"{ROOT_HOME}/.bashrc, the root cause": "<home>/.bashrc, the root cause",
     f"token {TOKEN} used": "token <secret:hugging-face-token> used",
     "Authorization: Bearer abcdefgh12345678": "Authorization: Bearer <secret>",
     "--api-key my-key-1 --port 1": "--api-key <secret> --port 1",
@@ -173,7 +174,7 @@ def test_a_private_key_goes_whole():
 
 def test_a_models_words_stay_but_not_what_names_this_machine():
     scrubber = Scrubber(MACHINE)
-    answer = "open('/tmp/x'); password = 'letmein1'; cd /root; cd /home/ada"
+    answer = f"open('/tmp/x'); password = 'letmein1'; cd {ROOT_HOME}; cd /home/ada"
     assert scrubber.scrub(answer, raw=True) == answer.replace("/home/ada", "<home>")
 
 
@@ -342,7 +343,7 @@ def test_prompts_that_were_cleared_in_the_tables_do_not_count_as_changes(study, 
     path = study / "quality" / "int8-w8a8" / "quality.json"
     data = json.loads(path.read_text())
     for item in data["items"]:
-        item["text"] = "see /tmp/x and /root/y"
+        item["text"] = f"see /tmp/x and {ROOT_HOME}/y"
         if item["id"].endswith("0"):
             item["task_success"] = False
     path.write_text(json.dumps(data))
