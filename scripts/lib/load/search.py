@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 from scripts.lib.judging.repeats import latencies
 from scripts.lib.judging.slo import Trial, count_oom, judge
-from scripts.lib.load.requests import Floats, Requests
+from scripts.lib.load.requests import Requests
 from scripts.lib.load.results import Point
 from scripts.lib.study.models import Slo, SloSearch
 
 KvUsagePeak = Callable[[float, float], float | None]
 """Start and end on the session's clock -> highest KV-cache usage sampled in between, 0 to 1."""
-
-
-@dataclass(frozen=True)
-class _Run:
-    """One run of a concurrency and its requests' latencies in ms."""
-
-    point: Point
-    samples: Mapping[str, Floats]
 
 
 class BoundarySearch:
@@ -34,17 +26,24 @@ class BoundarySearch:
     def __init__(self, slo: Slo, search: SloSearch) -> None:
         self._slo = slo
         self._search = search
-        self._runs: dict[int, list[_Run]] = {}
+        self._runs: dict[int, list[Trial]] = {}
         self.tried = 0
 
     def remember(self, concurrency: int, point: Point, requests: Requests) -> None:
         """Note one run of a concurrency, planned or tried."""
-        self._runs.setdefault(concurrency, []).append(_Run(point, latencies(requests)))
+        trial = Trial(
+            point=point,
+            samples=latencies(requests),
+            kv_usage_peak=None,  # asked when judging, see verdicts
+            preemptions=point.server.preemptions if point.server else None,
+            oom=count_oom(point),
+        )
+        self._runs.setdefault(concurrency, []).append(trial)
 
     def verdicts(self, kv_usage_peak: KvUsagePeak) -> dict[int, bool | None]:
         """Return for each concurrency whether it keeps the SLO; None: it could not be judged."""
         return {
-            concurrency: judge(self._slo, [_trial(run, kv_usage_peak) for run in runs]).passed
+            concurrency: judge(self._slo, [_with_peak(run, kv_usage_peak) for run in runs]).passed
             for concurrency, runs in self._runs.items()
         }
 
@@ -55,15 +54,8 @@ class BoundarySearch:
         return level
 
 
-def _trial(run: _Run, kv_usage_peak: KvUsagePeak) -> Trial:
-    point = run.point
-    return Trial(
-        point=point,
-        samples=run.samples,
-        kv_usage_peak=kv_usage_peak(point.start_s, point.end_s),
-        preemptions=point.server.preemptions if point.server else None,
-        oom=count_oom(point),
-    )
+def _with_peak(run: Trial, kv_usage_peak: KvUsagePeak) -> Trial:
+    return replace(run, kv_usage_peak=kv_usage_peak(run.point.start_s, run.point.end_s))
 
 
 def next_level(passed: Mapping[int, bool | None], search: SloSearch, tried: int) -> int | None:
